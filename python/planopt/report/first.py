@@ -51,6 +51,12 @@ if TYPE_CHECKING:
     from planopt.documents.plan import Plan, PlanDocument, Promise, TrainingPlan
     from planopt.report.table import Block
 
+    _Figure = float | None
+    _Build = tuple[Plan | Alternative, _Figure, _Figure, _Figure, str, str]
+    _Cluster = tuple[
+        TrainingPlan | TrainingAlternative, _Figure, _Figure, _Figure, str, str
+    ]
+
 
 _BEST = {
     "cheapest": "cheapest in the space searched",
@@ -66,7 +72,7 @@ _WHY = {
 }
 _LOW_MARGIN = "W001"
 _WHY_NOT, _LONGEST_WHY = "=WHY NOT", 28
-_OTHERS = "BEST OF EACH KIND"
+_OTHERS = "BEST BY ACCELERATOR"
 _MODEL = "model"
 _LABELLED = 24
 """Columns of a line that its label takes, and the number of what has no room."""
@@ -291,37 +297,20 @@ def _rented(plan: Plan) -> list[Block]:
     if ways is None or ways.rent is None or ways.buy is None:
         return []
     after = ways.break_even_days
-    return [
-        Parts(
-            "Rent",
-            [
-                f"{money_per_hour(ways.rent.usd_per_hour)} rented",
-                f"{money_per_hour(ways.buy.usd_per_hour)} owned",
-                "owning never pays"
-                if after is None
-                else f"break-even after {count(after)} days",
-            ],
-        )
-    ]
+    pays = (
+        "owning never pays" if after is None else f"break-even after {count(after)} d"
+    )
+    rent, own = (money_per_hour(each.usd_per_hour) for each in (ways.rent, ways.buy))
+    return [Parts("Rent", [f"{rent} rented", f"{own} owned", pays])]
 
 
 def _rented_runs(plan: TrainingPlan) -> list[Block]:
     if plan.renting is None or not plan.renting.runs:
         return []
     best, runs = plan.renting.runs[0], plan.renting.break_even_runs
-    return [
-        Parts(
-            "Rent",
-            [
-                f"{count(best.accelerators)} × {best.accelerator}",
-                f"{days(best.days)} days",
-                money(best.run_usd, whole=True),
-                "owning never pays"
-                if runs is None
-                else f"owning pays from {runs:.1f} runs",
-            ],
-        )
-    ]
+    pays = "owning never pays" if runs is None else f"owning pays from {runs:.1f} runs"
+    what = f"{count(best.accelerators)} × {best.accelerator}, {days(best.days)} days"
+    return [Parts("Rent", [what, money(best.run_usd, whole=True), pays])]
 
 
 def _best_builds(plan: Plan) -> Table:
@@ -329,56 +318,47 @@ def _best_builds(plan: Plan) -> Table:
     hourly, of = plan.request.hourly, plan.deployments[0].evaluation
     # Those of alternatives are of a steady step: no figures beside one under a load.
     steady = plan.request.percentile is None
-
-    def row(
-        each: Plan | Alternative,
-        per_hour: float | None,
-        fast: float | None,
-        per_million: float | None,
-        why: str,
-    ) -> tuple[str, ...]:
-        return (
-            hardware(each.bill_of_materials, hosts=False)
-            or getattr(each, "summary", ""),
+    chosen = of.decode.tokens_per_second_per_user, plan.usd_per_million_tokens
+    rows: list[_Build] = [(plan, plan.tco_usd_per_hour, *chosen, "chosen", "")]
+    rows += [
+        (
+            *(each, each.usd_per_hour, each.tokens_per_second_per_user),
+            *(each.usd_per_million_tokens, each.why_not, each.summary),
+        )
+        for each in plan.alternatives
+    ]
+    cells = [
+        (
+            hardware(each.bill_of_materials, hosts=False) or summary,
             money_per_hour(per_hour) if hourly else price(each, whole=True),
             "" if hourly else money_per_hour(per_hour),
             rate(fast) if steady else "",
             money_per_million(per_million) if steady else "",
             shortened(why, _LONGEST_WHY),
         )
-
-    fast = of.decode.tokens_per_second_per_user
-    per_hour, per_million = plan.tco_usd_per_hour, plan.usd_per_million_tokens
-    rows = [row(plan, per_hour, fast, per_million, "chosen")]
-    rows += [
-        row(
-            each,
-            each.usd_per_hour,
-            each.tokens_per_second_per_user,
-            each.usd_per_million_tokens,
-            each.why_not,
-        )
-        for each in plan.alternatives
+        for each, per_hour, fast, per_million, why, summary in rows
     ]
-    titles = (
-        ">COST" if hourly else ">PRICE",
-        "?+>TCO",
-        "?>TOK/S/USER",
-        "?+>$/MTOK",
-        _WHY_NOT,
-    )
-    return Table((_OTHERS, *titles), rows, wraps=False, chosen=True)
+    paid = ">COST" if hourly else ">PRICE"
+    titles = (_OTHERS, paid, "?+>TCO", "?>TOK/S/USER", "?+>$/MTOK", _WHY_NOT)
+    return Table(titles, cells, wraps=False, chosen=True)
 
 
 def _best_clusters(plan: TrainingPlan) -> Table:
-    def row(
-        each: TrainingPlan | TrainingAlternative,
-        took: float | None,
-        mfu: float | None,
-        run_usd: float | None,
-        why: str,
-    ) -> tuple[str, ...]:
-        return (
+    first = plan.deployments[0]
+    of, kind = first.evaluation, first.candidate.accelerator
+    rows: list[_Cluster] = [(plan, of.days, of.mfu, of.run.usd, "chosen", kind)]
+    rows += [
+        (
+            *(each, each.days, each.mfu, each.run_usd, each.why_not),
+            each.candidate.accelerator if each.candidate else each.summary,
+        )
+        for each in plan.alternatives
+    ]
+    best: dict[str, _Cluster] = {}
+    for row in rows:
+        best.setdefault(row[-1], row)
+    cells = [
+        (
             hardware(each.bill_of_materials, hosts=False),
             price(each, whole=True),
             days(took),
@@ -386,17 +366,10 @@ def _best_clusters(plan: TrainingPlan) -> Table:
             money(run_usd, whole=True),
             shortened(why, _LONGEST_WHY),
         )
-
-    of = plan.deployments[0].evaluation
-    rows = [row(plan, of.days, of.mfu, of.run.usd, "chosen")]
-    told = {plan.deployments[0].candidate.accelerator}
-    for each in plan.alternatives:
-        kind = each.candidate.accelerator if each.candidate else each.summary
-        if kind not in told:
-            rows.append(row(each, each.days, each.mfu, each.run_usd, each.why_not))
-        told.add(kind)
-    titles = (">PRICE", ">DAYS", ">MFU", "+>THE RUN", _WHY_NOT)
-    return Table((_OTHERS, *titles), rows, wraps=False, chosen=True)
+        for each, took, mfu, run_usd, why, _ in best.values()
+    ]
+    titles = (_OTHERS, ">PRICE", ">DAYS", ">MFU", "+>THE RUN", _WHY_NOT)
+    return Table(titles, cells, wraps=False, chosen=True)
 
 
 # --- How sure it is, and what it rests on ---------------------------------------------
@@ -427,8 +400,11 @@ def assumptions(
     for each in sorted(not_considered, key=lambda each: -each.count):
         what = each.what.removesuffix("" if each.count > 1 else "s")
         said = f"{count(each.count)} {what}, {each.why}"
-        helped = f"{said} ({each.help})"
-        left_out.append(helped if len(helped) <= width() - _LABELLED else said)
+        helps = (f" ({each.help})", f" ({each.help.partition(', ')[0]})", "")
+        room = width() - _LABELLED - len(said)
+        left_out.append(
+            said + next(help for help in helps if len(help) <= max(room, 0))
+        )
     warned = [each for each in warnings if each.code != _LOW_MARGIN]
     number = "1 warning" if len(warned) == 1 else f"{len(warned)} warnings"
     gists = [each.message.partition(": ")[0] for each in warned]

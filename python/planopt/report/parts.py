@@ -203,7 +203,7 @@ def time_and_memory(evaluation: ServingEvaluation) -> list[Block]:
     """Say in two lines where a token's time and an accelerator's memory go."""
     token = evaluation.decode.tpot_seconds
     return [
-        time_line("TPOT", token, _of_a_token(evaluation)),
+        time_line("Decode", token, _of_a_token(evaluation)),
         memory_line(evaluation.memory),
     ]
 

@@ -182,8 +182,12 @@ def shortened(text: str, room: int) -> str:
     """Cut a text between its words where it is longer than its room."""
     if len(text) <= room:
         return text
-    whole = text[: room - len(_CUT) + 1].rpartition(" ")[0] or text[: room - len(_CUT)]
-    return whole.rstrip(_OPEN_END) + _CUT
+    words = text.split(" ")
+    for kept in range(len(words) - 1, 0, -1):
+        cut = " ".join(words[:kept]).rstrip(_OPEN_END) + _CUT
+        if len(cut) <= room:
+            return cut
+    return text[: room - len(_CUT)] + _CUT
 
 
 def _room(columns: Sequence[_Column]) -> int:
