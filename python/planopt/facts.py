@@ -13,6 +13,7 @@ from planopt.catalog.open import (
     bundled_folder,
     open_catalog,
 )
+from planopt.confidence import OF_SERVING, OF_TRAINING
 from planopt.documents.facts import Changed, Fact, Facts, PricePaid
 from planopt.documents.plan import Plan
 from planopt.errors import InputError
@@ -35,7 +36,11 @@ _NAMES = {
 }
 """Keys of a plan that name an entity, by its kind; an offer is a host."""
 
-_RESIDUALS = ("measurements", "serving-residuals.toml")
+_RESIDUALS = {
+    "training": ("residuals.toml", OF_TRAINING),
+    "serving": ("serving-residuals.toml", OF_SERVING),
+}
+"""File of errors of steps, and their metrics, by the kind of a plan."""
 
 
 def facts_of(plan: PlanDocument, catalog: Catalog) -> Facts:
@@ -203,12 +208,23 @@ def _fits(
         for key in ("trainers", "frameworks"):
             kept.pop(key, None)
     yield "assumptions", _cited(kept)
-    if getattr(plan.request, "robust", False):
-        text = bundled_folder().joinpath(*_RESIDUALS).read_text(encoding="utf-8")
-        rows = _list(tomllib.loads(text), "residual")
-        classes = (*about, "all")
-        told = [row for row in rows if str(row["of"]).startswith(classes)]
-        yield "residuals", {"residual": told}
+    if plan.evidence is not None and plan.assumptions == DEFAULT_ASSUMPTIONS:
+        yield "residuals", {"residual": _errors_of_steps(plan)}
+
+
+def _errors_of_steps(plan: PlanDocument) -> list[Table]:
+    """Read what is known of steps, of classes that speak for themselves."""
+    name, metrics = _RESIDUALS[getattr(plan, "kind", "serving")]
+    path = bundled_folder() / "measurements" / name
+    read = tomllib.loads(path.read_text(encoding="utf-8"))
+    rows, groups = read["least_rows"], read.get("least_groups", 0)
+    return [
+        row
+        for row in _list(read, "residual")
+        if row["metric"] in metrics
+        and row["rows"] >= rows
+        and row.get("groups", groups) >= groups
+    ]
 
 
 def _only(table: object, names: set[str] | set[str | None]) -> Table:

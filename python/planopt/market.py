@@ -9,6 +9,7 @@ from msgspec import structs
 
 from planopt.acquisition import BUYING, Acquisition, Way
 from planopt.catalog.entries import Pricing
+from planopt.confidence import factors, left_out, share
 from planopt.documents.parts import Assumed
 from planopt.documents.plan import Request
 from planopt.options import flag
@@ -36,6 +37,10 @@ class Market(Request, frozen=True, kw_only=True):
     asked: dict[str, Any]
     """As a door of the core takes it."""
     assumed: tuple[Assumed, ...] = ()
+    slower: dict[str, float] = msgspec.field(default_factory=dict)
+    """How many times longer than predicted steps are judged to be, by accelerator."""
+    left_out: tuple[str, ...] = ()
+    """Accelerators of which too little was measured."""
 
     @property
     def acquisition(self) -> Acquisition:
@@ -86,7 +91,12 @@ def read_market(asked: Asked, catalog: Catalog, of: type[MarketT]) -> MarketT:
     market = asked.question(catalog.native, of)
     assumed = (*market.assumed, *said_by_files(asked))
     return structs.replace(
-        market, catalog=catalog.overlays, typed=asked.typed, assumed=assumed
+        market,
+        catalog=catalog.overlays,
+        typed=asked.typed,
+        assumed=assumed,
+        slower=factors(catalog, market, share(market.confidence)),
+        left_out=left_out(catalog, market),
     )
 
 

@@ -49,7 +49,6 @@ class OfUnits(TypedDict, total=False):
     ttft: float | str | None
     percentile: str | None
     throughput: float | str | None
-    robust: bool
     terms: str | Sequence[str] | None
     years: float | str | None
     duty: float | str | None
@@ -106,6 +105,8 @@ class SolveOptions(
     OfAll, OfModels, OfServing, OfUnits, OfPurchases, OfChoices, OfSpares, total=False
 ):
     traffic: str | None
+    confidence: str | None
+    evidence: str | None
     cp: float | str | None
     condition: str | None
     price_band: float | str | None
@@ -117,6 +118,8 @@ class TrainOptions(
     OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfSpares, total=False
 ):
     deadline: float | str | None
+    confidence: str | None
+    evidence: str | None
     tokens: float | str | None
     condition: str | None
     time_limit: float | str | None
@@ -188,6 +191,8 @@ class CompareTrainingOptions(
     OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfSpares, total=False
 ):
     deadline: float | str | None
+    confidence: str | None
+    evidence: str | None
     tokens: Required[float | str]
     condition: str | None
     time_limit: float | str | None
@@ -201,6 +206,8 @@ class FrontierOptions(
 class PerDollarOptions(
     OfAll, OfModels, OfServing, OfUnits, OfChoices, OfSpares, total=False
 ):
+    confidence: str | None
+    evidence: str | None
     cp: float | str | None
     all: bool
 

@@ -68,6 +68,7 @@ class Option(Struct, frozen=True, kw_only=True):
     default_text: str | None = None
     keyword: str | None = None
     aliases: tuple[str, ...] = ()
+    switches: dict[str, str] = {}
     also: tuple[str, ...] = ()
     repeat: bool = False
     toml: dict[str, tuple[str, ...]] = {}
@@ -143,11 +144,16 @@ def given(command: str, keywords: Mapping[str, object]) -> dict[str, object]:
     """Return what is given, by the names of the table."""
     taken = taken_by(command)
     names = {alias: name for name, each in taken.items() for alias in each.aliases}
-    said = {
-        names.get(name, name): value
-        for name, value in keywords.items()
-        if value is not None
+    switches = {
+        switch: (name, value)
+        for name, each in taken.items()
+        for switch, value in each.switches.items()
     }
+    said = dict(
+        switches[name] if name in switches else (names.get(name, name), value)
+        for name, value in keywords.items()
+        if value is not None and (name not in switches or value)
+    )
     if problems := [unknown(command, name) for name in said if name not in taken]:
         raise InputError(problems)
     return said

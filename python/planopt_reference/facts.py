@@ -26,7 +26,7 @@ Table = Mapping[str, Any]
 _Entity = TypeVar("_Entity")
 
 _HARDWARE_KINDS: Final = ("accelerators", "hosts", "links", "networks", "offers")
-_RESIDUALS: Final = ("measurements", "serving-residuals.toml")
+_RESIDUALS: Final = ("residuals.toml", "serving-residuals.toml")
 _UNKNOWN_HOST_LINK: Final = "pcie4-x16"
 
 
@@ -335,11 +335,20 @@ class Facts:
         return [own] if kind in _HARDWARE_KINDS else [kind, own]
 
     def residuals(self) -> Table:
-        """Return errors of predictions of what was measured."""
+        """Return errors of predictions, of classes that speak for themselves."""
         if self._carried is not None:
             return self._of_plan("residuals")
-        path = self.bundled.joinpath(*_RESIDUALS)
-        return _table(path.read_text(encoding="utf-8"))
+        told = []
+        for name in _RESIDUALS:
+            path = self.bundled / "measurements" / name
+            read = _table(path.read_text(encoding="utf-8"))
+            rows, groups = read["least_rows"], read.get("least_groups", 0)
+            told += [
+                row
+                for row in read["residual"]
+                if row["rows"] >= rows and row.get("groups", groups) >= groups
+            ]
+        return {"residual": told}
 
     def _of_plan(self, name: str) -> Table:
         """Return a table that the plan carries."""

@@ -223,6 +223,12 @@ FIELDS: Final[dict[str, Mark]] = {
     "search": "informative",
     "assumed": "informative",
     "assumptions": "informative",
+    "confidence": "verified",
+    "probability": "verified",
+    "price_usd_at_confidence_50": "checked",
+    "price_usd_at_confidence_95": "checked",
+    "evidence": "verified",
+    "evidence.kinds[].held_to": "checked",
     "accuracy": "informative",
     # Tables are held to their digests.
     "facts": "checked",

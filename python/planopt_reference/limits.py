@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from planopt_reference.assumptions import Cost
-    from planopt_reference.certainty import Worst
     from planopt_reference.purchase import Unit
 
 # A plan is proven cheapest when its bound is this close to its price, relatively.
@@ -40,8 +39,8 @@ class Deployment:
     in_flight: int
     batch: int
     overlap: str
-    worst: Worst
-    """How much longer than predicted things may take."""
+    slower: float
+    """How many times longer than predicted its steps are judged to be."""
 
     @property
     def price(self) -> int:
@@ -150,21 +149,20 @@ def _speed_mismatches(
     key = "target_tokens_per_second"
     target = request.get(key)
     slowest = min(
-        float(one.evaluation["decode"]["tokens_per_second_per_user"]) / one.worst.token
+        float(one.evaluation["decode"]["tokens_per_second_per_user"]) / one.slower
         for one in deployments
     )
     if target is not None and not _reaches(slowest, target):
         yield _below(key, slowest, target)
     latency = request.get("ttft_seconds")
     first = max(
-        float(one.evaluation["prefill"]["seconds"]) * one.worst.first
-        for one in deployments
+        float(one.evaluation["prefill"]["seconds"]) * one.slower for one in deployments
     )
     if latency is not None and first > latency * (1 + RELATIVE_TOLERANCE):
         yield _above("ttft_seconds", first, latency)
 
 
-def _left(
+def left_of(
     deployments: Sequence[Deployment],
     each: Callable[[Deployment], float],
     lost: int,
@@ -188,7 +186,7 @@ def _demand_mismatches(
     }
     for key, each in supplies.items():
         wanted = request.get(key)
-        left = _left(deployments, each, lost)
+        left = left_of(deployments, each, lost)
         if wanted is not None and not _reaches(left, wanted):
             yield _below(key, left, wanted)
     if lost >= sum(one.replicas for one in deployments):

@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from planopt_reference.bill import bill_mismatches
 from planopt_reference.carried import carried_tables, fact_mismatches
-from planopt_reference.certainty import worst
+from planopt_reference.certainty import (
+    certainty_mismatches,
+    held_to_of_steps,
+    kind,
+    share,
+)
 from planopt_reference.choices import choice_mismatches
 from planopt_reference.communication import PlacementError
 from planopt_reference.cost import (
@@ -20,7 +25,12 @@ from planopt_reference.cost import (
 from planopt_reference.facts import FactError, Facts
 from planopt_reference.fleet import fleet_mismatches
 from planopt_reference.layout import configuration, hardware_and_ranks
-from planopt_reference.limits import Deployment, limit_mismatches, outcome_mismatches
+from planopt_reference.limits import (
+    Deployment,
+    left_of,
+    limit_mismatches,
+    outcome_mismatches,
+)
 from planopt_reference.mismatch import Mismatch, compared, compared_money
 from planopt_reference.promises import promise_mismatches
 from planopt_reference.purchase import PurchaseError, Unit, merged, unit
@@ -184,9 +194,36 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         for index, table in enumerate(stated):
             yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
         yield from rate_mismatches(plan, request)
+        yield from _certainty_mismatches(plan, request, deployments, facts)
         yield from _outcome_mismatches(plan, request, deployments, facts)
     except _NOT_RECOMPUTABLE as error:
         yield Mismatch("request", "limits", "comparable", _told(error))
+
+
+def _certainty_mismatches(
+    plan: Document,
+    request: Document,
+    deployments: Sequence[Deployment],
+    facts: Facts,
+) -> Iterator[Mismatch]:
+    """Check how sure the plan says it is; of a load that was simulated."""
+    cards = [table["candidate"]["accelerator"] for table in plan["deployments"]]
+    on = {
+        name: [
+            one for one, card in zip(deployments, cards, strict=True) if card == name
+        ]
+        for name in cards
+    }
+    lost = request.get("redundancy") or 0
+    left = left_of(deployments, lambda one: one.tokens_per_second_per_replica, lost)
+    limits = {
+        name: limit
+        for name, own in on.items()
+        if (limit := held_to_of_steps(request, own, left)) is not None
+    }
+    kinds = {name: kind(facts, request, name) for name in on}
+    steady = request.get("percentile") is None
+    yield from certainty_mismatches(plan, request, kinds, limits if steady else None)
 
 
 def _outcome_mismatches(
@@ -251,7 +288,9 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
         in_flight=candidate["in_flight"],
         batch=candidate["batch"],
         overlap=_overlap(candidate, request),
-        worst=worst(facts, request, candidate["accelerator"], request["model"]),
+        slower=kind(facts, request, candidate["accelerator"]).slower(
+            share(request.get("confidence"))
+        ),
     )
 
 

@@ -14,8 +14,6 @@ from planopt.planning.flips import BISECTIONS
 from planopt.planning.question import ServingQuestion
 from planopt.procurement import Solver
 from planopt.serving.question_types import Problem
-from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS
-from planopt_studies.residuals import ANY_ENGINE, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,55 +101,6 @@ def test_regret_is_what_the_best_at_the_end_saves() -> None:
         cost_of_choice(plan, worst, end) - cost_at(question, worst, end) for end in ends
     ]
     assert worst.regret_usd == pytest.approx(max(regrets), abs=0.02)
-
-
-def test_a_robust_plan_meets_its_target_at_the_end_of_its_interval() -> None:
-    asked: dict[str, Any] = {"model": "llama-2-70b", "top": 1}
-    robust = planopt.solve(**asked, target=8.0, robust=True)
-    (deployment,) = robust.deployments
-    interval = deployment.evaluation.intervals["tokens_per_second_per_user"]
-    assert interval.low >= 8.0
-    plain = planopt.solve(**asked, target=8.0)
-    assert plain.price_usd is not None
-    assert robust.price_usd is not None
-    assert plain.price_usd <= robust.price_usd
-
-
-def test_each_accelerator_has_its_own_error_band() -> None:
-    asked: dict[str, Any] = {"model": "llama-3.1-8b", "users": 64, "top": 1}
-    prices = {}
-    for name, of in (("rtx-4090", "rtx-4090 dense"), ("h100-sxm", "hopper dense")):
-        only: dict[str, Any] = {**asked, "accelerators": name}
-        robust = planopt.solve(**only, target=20.0, robust=True)
-        known = {
-            (each.metric, each.of): each
-            for each in residuals()
-            if each.rows >= LEAST_ROWS
-            and (each.groups is None or each.groups >= LEAST_GROUPS)
-        }
-        classes = [f"{each}{ANY_ENGINE}" for each in (f"{name} dense", of, "all")]
-        ends = []
-        for metric in ("tpot", "decode"):
-            own = next(each for each in classes if (metric, each) in known)
-            found = known[metric, own]
-            ends.append(found.high if metric == "tpot" else 1 / found.low)
-        higher = planopt.solve(**only, target=20.0 * max(ends))
-        assert robust.bill_of_materials == higher.bill_of_materials
-        prices[name] = max(ends)
-    assert prices["rtx-4090"] < prices["h100-sxm"]
-
-
-def test_without_known_errors_a_fifth_of_the_speed_is_not_counted_on() -> None:
-    asked: dict[str, Any] = {
-        "model": "article-70b",
-        "accelerators": "rtx-4090",
-        "context": 400,
-        "assumptions": "article",
-        "top": 1,
-    }
-    robust = planopt.solve(**asked, target=4.0, robust=True)
-    higher = planopt.solve(**asked, target=5.0)
-    assert robust.bill_of_materials == higher.bill_of_materials
 
 
 def choice(question: dict[str, Any], **changed: Any) -> tuple[object, ...] | None:

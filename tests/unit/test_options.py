@@ -60,9 +60,8 @@ def test_a_command_takes_its_options_and_refuses_all_others(command: str) -> Non
     taken = {option.flag for option in taken_by(command).values()}
     there = {each for each in flags(command) if each.startswith("--")} - {"--help"}
 
-    assert there - {f"--{alias}" for o in OPTIONS.values() for alias in o.aliases} == (
-        taken
-    )
+    others = (name for o in OPTIONS.values() for name in (*o.aliases, *o.switches))
+    assert there - {f"--{name}" for name in others} == taken
     for option in table().options:
         if option.flag in taken:
             continue

@@ -57,7 +57,7 @@ def test_a_plan_under_an_engine_has_the_errors_of_engines() -> None:
             accelerators="l40s",
             target=20,
             engine=engine,
-            robust=True,
+            confidence="95%",
         )
 
     plain, found = asked(None), asked("vllm")

@@ -62,6 +62,7 @@ class Command(TyperCommand):
 
             options = taken_by(self.path).values()
             self.params = [*self.arguments, *map(_Option, options)]
+            self.params += [_switch(one) for each in options for one in each.switches]
         return super().get_params(ctx)
 
     def _given(self, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,6 +112,17 @@ class _Option(TyperOption):
             autocompletion=lambda incomplete: _completed(option, incomplete),
         )
         self.panel = option.panel
+
+
+def _switch(name: str) -> TyperOption:
+    """Make a switch that stands for a value of an option, and is not told of."""
+    return TyperOption(
+        param_decls=[name, f"--{name}"],
+        type=bool,
+        is_flag=True,
+        default=False,
+        hidden=True,
+    )
 
 
 def _completed(option: "Option", incomplete: str) -> list[str]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from planopt.documents.base import Document, html_of
 from planopt.documents.evaluation import Deployment, Disaggregated
+from planopt.documents.evidence import Evidence
 from planopt.documents.explanations import (
     Alternative,
     Answers,
@@ -114,8 +115,11 @@ class Request(Struct, frozen=True, kw_only=True):
     regions: tuple[str, ...] = ()
     price_band: float | None = None
     """Share by which each price may be off."""
-    robust: bool = False
-    """Whether targets are met at the slow end of the model's error."""
+    confidence: str | None = None
+    """Chance that promises are kept, as far as the errors of predictions are known;
+    none judges by the prediction."""
+    evidence: str | None = None
+    """What must have been measured: ``measured``, ``family`` or ``any``."""
     cost: dict[str, float] = {}
     """What is counted otherwise than the assumptions do: ``years``, ``duty``, ``pue``,
     ``electricity_usd_per_kwh``."""
@@ -248,6 +252,16 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     """Name or file of the assumptions used."""
     accuracy: Accuracy | None = None
     promises: tuple[Promise, ...] = ()
+    confidence: float | None = None
+    """Chance with which each kind of hardware is as fast as it was judged."""
+    probability: float | None = None
+    """Chance that all promises are kept, as far as steps are as they were measured."""
+    price_usd_at_confidence_50: float | None = None
+    """Price of the cheapest plan that is held with a confidence of 50 %."""
+    price_usd_at_confidence_95: float | None = None
+    """The same of 95 %."""
+    evidence: Evidence | None = None
+    """What its predictions are known by: as good as for the worst of its kinds."""
     totals: Totals = msgspec.field(default_factory=Totals)
     capex_usd: float | None = None
     """What is paid once."""

@@ -47,7 +47,7 @@ def not_considered(
     hardware = {
         **problem.asked["hardware"],
         "accelerators": problem.accelerators,
-        "exclude": problem.exclude,
+        "exclude": (*problem.exclude, *problem.left_out),
         "hosts": [],
     }
     rent = problem.acquisition.rent_request()
@@ -64,6 +64,12 @@ def not_considered(
     for names, reason in zip(_names(first), reasons.values(), strict=True):
         left = [name for name in names if all(name in out for out in kept)]
         told.setdefault(reason, []).extend(left)
+    unmeasured = problem.left_out
+    if problem.accelerators:
+        unmeasured = tuple(set(unmeasured).intersection(problem.accelerators))
+    told[
+        "too little was measured of them with this kind of model", "--evidence any"
+    ] = [*unmeasured]
     accelerators = tuple(
         NotConsidered(
             what="accelerators",
@@ -80,7 +86,7 @@ def not_considered(
     near = NotConsidered(
         what="changes of the question",
         count=1,
-        names=("sensitivity",),
+        names=("sensitivity", "prices at other confidences"),
         why="the question is wide: each would take as long again",
         help="fewer --accelerators, or ask with the change",
     )

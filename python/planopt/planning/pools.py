@@ -15,7 +15,6 @@ from planopt.planning.settle import ATTEMPTS
 from planopt.price_sources import sourced
 from planopt.serving.load import degrees, simulated
 from planopt.serving.question_types import PERCENTILES
-from planopt.serving.safety_margin import at_worst
 from planopt.serving.search import sought
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def _is_asked(problem: Problem) -> bool:
 
 
 def _request(catalog: Catalog, problem: Problem) -> dict[str, object]:
-    asked = sought(at_worst(catalog, problem), problem.weights)
+    asked = sought(problem, problem.weights)
     search = asked["search"]
     return {
         **asked,
@@ -167,7 +166,7 @@ def _configuration(
 ) -> dict[str, object]:
     """Put one pool as the core evaluates it."""
     return {
-        **problem.served,
+        **problem.judged,
         "model": {**problem.asked["model"], "weights": problem.weights},
         "hardware": {
             "accelerator": pool.candidate.accelerator,

@@ -23,12 +23,13 @@ from planopt.documents.plan import Plan
 from planopt.market import read_market
 from planopt.money import at_load
 from planopt.planning.alternatives import other_builds
+from planopt.planning.certainty import certain, priced, served_to
 from planopt.planning.nearest import why_no_purchase
 from planopt.planning.pools import beats, disaggregated
 from planopt.planning.price_ranges import uncertainty
 from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
-from planopt.planning.sensitivity import sensitivities, steps
+from planopt.planning.sensitivity import is_wide, sensitivities, steps
 from planopt.planning.settle import missed, settled
 from planopt.planning.warnings import flipped, serving_warnings
 from planopt.price_sources import dollars, is_rough, oldest_price
@@ -98,7 +99,7 @@ class Serving:
             # An hour of a unit is rounded up to a millionth of a dollar.
             bound = purchase.bound_micro_usd / MICRO_USD
             bound = min(bound, chosen.usd_per_hour) if hourly else bound
-        return Plan(
+        plan = Plan(
             status="optimal" if purchase.status == "optimal" else "feasible",
             objective=question.problem.objective,
             price_usd=chosen.price_usd,
@@ -124,6 +125,7 @@ class Serving:
             assumptions=question.problem.assumptions,
             accuracy=Accuracy(statement=_statement(question, chosen)),
         )
+        return certain(plan, question, lambda kind: served_to(question, chosen, kind))
 
     def so_far(
         self, question: ServingQuestion, purchase: Purchase, started: float
@@ -141,7 +143,7 @@ class Serving:
         if two is not None and beats(two, plan, hourly=hourly):
             plan = _beaten(plan, two)
         answers, others = _alternatives(question, plan.status, chosen)
-        return replace(
+        plan = replace(
             plan,
             answers=answers,
             alternatives=others,
@@ -152,6 +154,18 @@ class Serving:
             sensitivity=flips,
             warnings=(*plan.warnings, *flipped(flips)),
         )
+        return plan if is_wide(question) else priced(plan, question, self._price)
+
+    def _price(self, question: ServingQuestion) -> float | None:
+        """Price of what is held, where that is found in time."""
+        found = self.settled(question, question.buy())
+        if (
+            found is None
+            or found[1].why == "time"
+            or missed(question.problem, found[2])
+        ):
+            return None
+        return found[2].price_usd
 
     def _none_holds(
         self,

@@ -148,7 +148,7 @@ def _asked(
         "objective": objective,
         "guess": list(guess.counts),
     }
-    parts = parts_of(question.catalog, question.problem, Aim(price_cap_usd=cap_usd))
+    parts = parts_of(question.problem, Aim(price_cap_usd=cap_usd))
     found, told = question.catalog.native.settle(
         [written(part) for part in parts],
         msgspec.json.encode(asked),
@@ -227,9 +227,10 @@ def simulated_build(
     prefix_hit_rate: float = 0.0,
     requests: int = REQUESTS,
     seed: int = 0,
+    share: float = 1.0,
 ) -> Build:
     """Put simulated latencies into the deployments of a build."""
-    places = sum(each.users for each in chosen.deployments)
+    places = sum(each.users for each in chosen.deployments) / share
     deployments = []
     for each in chosen.deployments:
         latencies = simulated_deployment(
@@ -243,6 +244,17 @@ def simulated_build(
         )
         deployments.append(each if latencies is None else _with(each, latencies))
     return with_changes(chosen, deployments=tuple(deployments))
+
+
+def kept_by(question: ServingQuestion, chosen: Build, accelerator: str) -> bool:
+    """Whether deployments on an accelerator keep what is promised, as is judged."""
+    own = [
+        each for each in chosen.deployments if each.candidate.accelerator == accelerator
+    ]
+    served = sum(each.users for each in own)
+    share = served / sum(each.users for each in chosen.deployments)
+    part = with_changes(chosen, deployments=tuple(own))
+    return not missed(question.problem, simulated_build(question, part, share=share))
 
 
 def _with(deployment: Deployment, latencies: Latencies) -> Deployment:

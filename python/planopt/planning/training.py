@@ -13,6 +13,7 @@ from planopt.documents.plan import TrainingPlan
 from planopt.market import read_market
 from planopt.options import Asked, Edit
 from planopt.planning.alternatives import other_clusters
+from planopt.planning.certainty import certain, priced, run_to
 from planopt.planning.heterogeneous import heterogeneous
 from planopt.planning.nearest import why_no_cluster
 from planopt.planning.question import TrainingQuestion
@@ -62,7 +63,7 @@ class Training:
         bill = chosen.bill_of_materials
         bound = purchase.bound_micro_usd
         problem = question.problem
-        return TrainingPlan(
+        plan = TrainingPlan(
             status="optimal" if purchase.status == "optimal" else "feasible",
             objective=problem.objective,
             price_usd=chosen.price_usd,
@@ -80,6 +81,7 @@ class Training:
             assumptions=problem.assumptions,
             accuracy=_accuracy(question, chosen),
         )
+        return certain(plan, question, lambda _: run_to(question, chosen))
 
     def so_far(
         self, question: TrainingQuestion, purchase: Purchase, started: float
@@ -91,13 +93,14 @@ class Training:
         self, question: TrainingQuestion, plan: TrainingPlan, chosen: TrainingBuild
     ) -> TrainingPlan:
         """Add what lies beside the answer: other clusters, what flips it."""
-        return replace(
+        plan = replace(
             plan,
             alternatives=other_clusters(question, chosen),
             sensitivity=run_sensitivities(question, chosen),
             heterogeneous=heterogeneous(question),
             renting=renting(question, chosen),
         )
+        return priced(plan, question, _price)
 
     def infeasible(
         self, question: TrainingQuestion, purchase: Purchase, started: float
@@ -116,6 +119,11 @@ class Training:
             assumptions=problem.assumptions,
             accuracy=Accuracy(statement="no plan: nothing was predicted"),
         )
+
+
+def _price(question: TrainingQuestion) -> float | None:
+    best = question.best()
+    return None if best is None else best.price_usd
 
 
 def _accuracy(question: TrainingQuestion, chosen: TrainingBuild) -> Accuracy:

@@ -32,6 +32,7 @@ from planopt.report.screen import (
     predictions,
 )
 from planopt.report.style import bad, faint, good, warn
+from planopt.report.sureness import sureness
 from planopt.report.table import Table, shortened, width
 from planopt.report.training import run_lines, training_layout
 from planopt.units import SECONDS_PER_DAY
@@ -83,7 +84,7 @@ _DOUBTS = 2
 def first_screen(plan: Plan | TrainingPlan, saved: str | Path | None) -> Screen:
     """Lay out the whole answer, feasible or not, and say where the rest is."""
     below = [
-        *_known(plan),
+        *sureness(plan),
         *assumptions(plan.assumed, plan.warnings, plan.not_considered),
         *_last(plan, saved),
     ]
@@ -373,21 +374,6 @@ def _best_clusters(plan: TrainingPlan) -> Table:
 
 
 # --- How sure it is, and what it rests on ---------------------------------------------
-
-
-def _known(plan: Plan | TrainingPlan) -> list[Block]:
-    """Say how well this is measured, and how old its prices are."""
-    if not plan.deployments:
-        return []
-    known = plan.deployments[0].evaluation.intervals.values()
-    alike = "on this accelerator and model kind"
-    measured = not all(each.extrapolated for each in known)
-    dated = plan.oldest_price_date
-    said = [
-        f"{'measured' if measured else 'none'} {alike}",
-        *([f"oldest price {dated}"] if dated else []),
-    ]
-    return [Parts("Evidence", said)]
 
 
 def assumptions(

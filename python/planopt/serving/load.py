@@ -86,7 +86,7 @@ def estimated(
 
 def promised(problem: Problem) -> dict[str, Any]:
     """Say what users are promised: under a load, where latencies are judged there."""
-    ttft, target = problem.predicted_ttft_seconds, problem.predicted_target
+    ttft, target = problem.ttft_seconds, problem.target
     promises = {
         "users": problem.users,
         "tokens_per_second": problem.throughput,
@@ -157,6 +157,7 @@ def simulated_deployment(
     if prefix_hit_rate is not None:
         load = msgspec.structs.replace(load, prefix_hit_rate=prefix_hit_rate)
     configuration = configuration_of(problem, deployment)
+    configuration["engine"] = problem.judged["engine"]
     return simulated(
         catalog,
         configuration,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import structs
 
@@ -16,18 +15,6 @@ if TYPE_CHECKING:
 
 PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 """Percentiles that latencies can be judged at, as shares."""
-
-
-@dataclass(frozen=True)
-class SafetyMargin:
-    """How much longer than predicted things may take."""
-
-    # Measured over predicted at the upper end of the interval; never below 1.
-    tpot: float = 1.0
-    ttft: float = 1.0
-
-
-AS_PREDICTED: Final = SafetyMargin()
 
 
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
@@ -55,9 +42,6 @@ class Problem(Market, frozen=True, kw_only=True):
     """What the search may use of the time to the first token: less than all of it once
     a simulation has shown that it falls short."""
     tpot_margin: float = 1.0
-    safety_margin: SafetyMargin = AS_PREDICTED
-    """How much longer things may take than predicted; set for groups of hardware where
-    the question is `robust`."""
     within_host: bool = False
     """Whether no replica may span hosts."""
 
@@ -85,6 +69,12 @@ class Problem(Market, frozen=True, kw_only=True):
         return {name: self.asked[name] for name in ("model", "workload", "engine")}
 
     @property
+    def judged(self) -> dict[str, Any]:
+        """The same, with steps as long as the question's confidence has them."""
+        engine = {**self.asked["engine"], "slower": self.slower}
+        return {**self.served, "engine": engine}
+
+    @property
     def money(self) -> float | None:
         """The budget of everything, in the money that is asked about."""
         if self.acquisition.hourly:
@@ -103,18 +93,6 @@ class Problem(Market, frozen=True, kw_only=True):
         )
         return bool(self.stock) or any(limit is not None for limit in scarce)
 
-    @property
-    def predicted_target(self) -> float:
-        """Speed of each user that must be predicted for the target to be met."""
-        return self.target * self.safety_margin.tpot
-
-    @property
-    def predicted_ttft_seconds(self) -> float | None:
-        """Time to the first token that must be predicted."""
-        if self.ttft_seconds is None:
-            return None
-        return self.ttft_seconds / self.safety_margin.ttft
-
     def counted(self, catalog: Catalog) -> Catalog:
         """Return the catalog with the prices and the costs that are asked for."""
         return super().counted(catalog).with_cost(self.cost)
@@ -128,7 +106,6 @@ class Problem(Market, frozen=True, kw_only=True):
         return structs.replace(
             self,
             sizes=other.sizes if other.sizes.kind == "pairs" else self.sizes,
-            safety_margin=other.safety_margin,
             ttft_margin=other.ttft_margin,
             tpot_margin=other.tpot_margin,
         )

@@ -10,7 +10,6 @@ from planopt.acquisition import is_offer
 from planopt.door import written
 from planopt.procurement.found import Found
 from planopt.serving.load import promised
-from planopt.serving.safety_margin import each_at_worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,49 +42,46 @@ def find_together(
 ) -> list[Found]:
     """Find the units for several questions at once."""
     told = [
-        [written(part) for part in parts_of(catalog, problem, aim)]
-        for problem, aim in asked
+        [written(part) for part in parts_of(problem, aim)] for problem, aim in asked
     ]
     return [Found(native) for native in catalog.native.search(told)]
 
 
-def parts_of(
-    catalog: Catalog, problem: Problem, aim: Aim
-) -> Iterator[dict[str, object]]:
+def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
     """Tell the core what to search for: each format, bought and rented."""
     for weights in (problem.weights, *problem.allow_quantization):
-        for one in each_at_worst(catalog, problem):
-            asked = sought(one, weights)
-            asked["layout"] = problem.asked["layout"]
-            asked["search"] |= {
-                "each_batch_up_to": aim.each_batch_up_to,
-                "batches_that_share": one.users if one.objective == "latency" else None,
-                "aim": aim.aim,
-                "builds": one.top + 1,
-                "hourly": one.acquisition.hourly,
+        asked = sought(problem, weights)
+        asked["layout"] = problem.asked["layout"]
+        shared = problem.users if problem.objective == "latency" else None
+        asked["search"] |= {
+            "each_batch_up_to": aim.each_batch_up_to,
+            "batches_that_share": shared,
+            "aim": aim.aim,
+            "builds": problem.top + 1,
+            "hourly": problem.acquisition.hourly,
+        }
+        if problem.acquire != "rent":
+            cap = {"price_cap_usd": aim.price_cap_usd}
+            yield {**asked, "search": {**asked["search"], **cap}}
+        if problem.acquisition.rents:
+            offers = [each for each in problem.hosts if is_offer(each)]
+            yield {
+                **asked,
+                "hardware": {**asked["hardware"], "hosts": offers},
+                "rent": problem.acquisition.rent_request(),
             }
-            if problem.acquire != "rent":
-                cap = {"price_cap_usd": aim.price_cap_usd}
-                yield {**asked, "search": {**asked["search"], **cap}}
-            if problem.acquisition.rents:
-                offers = [each for each in problem.hosts if is_offer(each)]
-                yield {
-                    **asked,
-                    "hardware": {**asked["hardware"], "hosts": offers},
-                    "rent": problem.acquisition.rent_request(),
-                }
 
 
 def sought(problem: Problem, weights: str | None) -> dict[str, Any]:
     """Put what is promised and what there is to choose from, as the core takes it."""
     return {
-        **problem.served,
+        **problem.judged,
         "model": {**problem.asked["model"], "weights": weights},
         **promised(problem),
         "hardware": {
             **problem.asked["hardware"],
             "accelerators": problem.accelerators,
-            "exclude": problem.exclude,
+            "exclude": (*problem.exclude, *problem.left_out),
             "hosts": [each for each in problem.hosts if not is_offer(each)],
             "within_host": problem.within_host,
         },

@@ -16,7 +16,14 @@ def find_clusters(
     catalog: Catalog, problem: TrainingProblem, *, price_cap_usd: float | None = None
 ) -> Found:
     """Find the best cluster of each accelerator, host and network."""
-    asked = problem.asked
+    asked = {
+        **problem.asked,
+        "search": {**problem.asked["search"], "slower": problem.slower},
+        "hardware": {
+            **problem.asked["hardware"],
+            "exclude": (*problem.exclude, *problem.left_out),
+        },
+    }
     if price_cap_usd is not None:
         asked = {**asked, "limits": {**asked["limits"], "price_usd": price_cap_usd}}
     return Found(catalog.native.search_training(written(asked)))

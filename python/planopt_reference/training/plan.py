@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.bill import bill_mismatches
+from planopt_reference.certainty import certainty_mismatches, kind, share
 from planopt_reference.choices import not_allowed, only, part_mismatches
 from planopt_reference.cost import SECONDS_PER_HOUR
 from planopt_reference.limits import outcome_mismatches
@@ -110,6 +111,16 @@ def training_plan_mismatches(
         "max_accelerators": bought.accelerators,
     }
     yield from _limit_mismatches(request, totals, bought)
+    name = table["candidate"]["accelerator"]
+    deadline = request.get("deadline_seconds")
+    limits = {name: deadline / totals["deadline_seconds"]} if deadline else {}
+    known = kind(facts, request, name)
+    if deadline and limits[name] < known.slower(share(request.get("confidence"))) * (
+        1 - RELATIVE_TOLERANCE
+    ):
+        reason = "the plan does not have the time that its confidence needs"
+        yield Mismatch("request.deadline_seconds", deadline, limits[name], reason)
+    yield from certainty_mismatches(plan, request, {name: known}, limits)
     yield from outcome_mismatches(plan, price / MICRO_USD_PER_USD)
 
 

@@ -14,6 +14,7 @@ use super::fields::{Fields, share};
 use super::host::ALL_REDUCE_CLASSES;
 use crate::format::Format;
 use crate::quantity::{Bytes, Dimension, Seconds};
+use std::collections::BTreeMap;
 
 /// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
 const HARDWARE: &[&str] = &["", "article"];
@@ -56,6 +57,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         experts: fields.or("experts", ExpertAssumptions::default(), |fields, key| {
             fields.section(key, experts)
         }),
+        slower: BTreeMap::new(),
         cost: fields.section("cost", cost),
         training,
         frameworks,

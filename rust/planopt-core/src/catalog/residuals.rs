@@ -48,7 +48,7 @@ pub struct Residual {
     pub mape: f64,
     /// Groups of rows that err alike, where they were counted.
     #[serde(skip_serializing)]
-    groups: Option<u64>,
+    pub groups: Option<u64>,
 }
 
 /// Errors by metric and class, of classes that speak for themselves.
@@ -82,13 +82,33 @@ impl Residuals {
         classes: &[String],
         everything: &str,
     ) -> Result<Option<(Residual, bool)>, Vec<Diagnostic>> {
-        let known = self.read.get_or_init(|| read(&self.root)).as_ref();
-        let known = known.map_err(Clone::clone)?;
+        let known = self.known()?;
         let mut classes = classes.iter().map(String::as_str).chain([everything]);
         Ok(classes.find_map(|class| {
             let found = known.get(&(metric.to_owned(), class.to_owned()))?;
             Some((found.clone(), class == everything))
         }))
+    }
+}
+
+impl Residuals {
+    fn known(&self) -> Result<&Known, Vec<Diagnostic>> {
+        let known = self.read.get_or_init(|| read(&self.root)).as_ref();
+        known.map_err(Clone::clone)
+    }
+
+    /// Errors of a metric of all classes whose names end so, those that speak for themselves.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn ending<'a>(
+        &'a self,
+        metric: &'a str,
+        end: &'a str,
+    ) -> Result<impl Iterator<Item = &'a Residual>, Vec<Diagnostic>> {
+        let known = self.known()?.values();
+        Ok(known.filter(move |each| each.metric == metric && each.of.ends_with(end)))
     }
 }
 

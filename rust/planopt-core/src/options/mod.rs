@@ -107,6 +107,9 @@ pub struct Entry {
     /// Other names, taken in silence.
     #[serde(default)]
     pub aliases: Vec<String>,
+    /// Switches that stand for one of its values, taken in silence.
+    #[serde(default)]
+    pub switches: BTreeMap<String, String>,
     /// What other tools call it: suggested, not taken.
     #[serde(default)]
     pub also: Vec<String>,
@@ -289,7 +292,7 @@ fn check(table: &Table) -> Result<(), String> {
     for entry in &table.options {
         let wrong = |what: &str| Err(format!("`{}` {what}", entry.name));
         let flags = [&entry.name].into_iter().chain(&entry.keyword);
-        for name in flags.chain(&entry.aliases) {
+        for name in flags.chain(&entry.aliases).chain(entry.switches.keys()) {
             if !taken.insert(name) {
                 return wrong(&format!("is called `{name}` as another option is"));
             }

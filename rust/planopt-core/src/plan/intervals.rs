@@ -46,12 +46,65 @@ pub struct MetricErrors {
     pub extrapolated: bool,
 }
 
+/// How near to a kind, of accelerator and model, what was measured is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grade {
+    /// The kind itself.
+    Measured,
+    /// Another accelerator of its family, with the same kind of model.
+    Family,
+    /// Neither.
+    None,
+}
+
+/// Within what measured times of steps of a kind are, over predicted ones: a tenth of them below
+/// `low`, and a tenth above `high`.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepErrors {
+    /// How near what was measured is.
+    pub grade: Grade,
+    /// Class of what was measured; of a kind that nobody measured, the slowest.
+    pub of: String,
+    /// What was measured.
+    pub metric: String,
+    /// Rows that were measured of the class.
+    pub rows: u64,
+    /// Groups of rows that err alike, where they were counted.
+    pub groups: Option<u64>,
+    /// The lower end.
+    pub low: f64,
+    /// The upper one.
+    pub high: f64,
+}
+
+impl StepErrors {
+    fn of(grade: Grade, metric: &str, known: &Residual) -> Self {
+        let (low, high) = if RATES.contains(&metric) {
+            (1.0 / known.high, 1.0 / known.low)
+        } else {
+            (known.low, known.high)
+        };
+        Self {
+            grade,
+            of: known.of.clone(),
+            metric: metric.to_owned(),
+            rows: known.rows,
+            groups: known.groups,
+            low,
+            high,
+        }
+    }
+}
+
 /// Errors of a kind of model on an accelerator.
 #[derive(Clone, Debug)]
 pub struct Errors<'c> {
     catalog: &'c Catalog,
     classes: Vec<String>,
     everything: String,
+    /// What the names of all classes of its kind of model end with.
+    kind: String,
 }
 
 impl<'c> Errors<'c> {
@@ -73,7 +126,43 @@ impl<'c> Errors<'c> {
                 .map(|name| format!("{name} {kind}{under}"))
                 .collect(),
             everything: format!("{EVERYTHING}{under}"),
+            kind: format!(" {kind}{under}"),
         }
+    }
+
+    /// How long steps take beside what is predicted, by the first of some metrics that is known of
+    /// the accelerator, else of its family. A kind that nobody measured may be as slow as the
+    /// slowest that was.
+    ///
+    /// # Errors
+    ///
+    /// Files that cannot be read.
+    pub fn of_steps(&self, metrics: &[String]) -> Result<Option<StepErrors>, Vec<Diagnostic>> {
+        let residuals = &self.catalog.residuals;
+        for (class, grade) in self.classes.iter().zip([Grade::Measured, Grade::Family]) {
+            for metric in metrics {
+                let own = std::slice::from_ref(class);
+                if let Some((known, _)) = residuals.nearest(metric, own, class)? {
+                    return Ok(Some(StepErrors::of(grade, metric, &known)));
+                }
+            }
+        }
+        let mut slowest: Option<StepErrors> = None;
+        if let Some(metric) = metrics.first() {
+            let of_kind = residuals.ending(metric, &self.kind)?;
+            let of_all = residuals.ending(metric, &self.everything)?;
+            for known in of_kind.chain(of_all.filter(|known| known.of == self.everything)) {
+                let each = StepErrors::of(Grade::None, metric, known);
+                let low = slowest
+                    .as_ref()
+                    .map_or(each.low, |known| known.low.min(each.low));
+                if slowest.as_ref().is_none_or(|known| known.high < each.high) {
+                    slowest = Some(each);
+                }
+                slowest = slowest.map(|slowest| StepErrors { low, ..slowest });
+            }
+        }
+        Ok(slowest)
     }
 
     /// What is known of a metric.

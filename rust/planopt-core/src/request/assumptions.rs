@@ -63,6 +63,7 @@ impl Engine {
             }
             assumptions.pcie_all_reduce.clone_from(class);
         }
+        assumptions.slower.clone_from(&self.slower);
         Ok(assumptions)
     }
 }

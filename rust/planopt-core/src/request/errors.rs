@@ -1,6 +1,7 @@
 //! How far predictions are from what is measured.
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 use super::model::ModelRequest;
 use crate::catalog::Catalog;
@@ -14,7 +15,11 @@ pub struct ErrorsRequest {
     /// Catalog id, or path of a file.
     pub model: String,
     /// Accelerator id.
+    #[serde(default)]
     pub accelerator: String,
+    /// Several of them: how long do steps take on each, by the first of the metrics that is known?
+    #[serde(default)]
+    pub steps_on: Vec<String>,
     /// Whether no engine was named: serving that is measured under any.
     #[serde(default)]
     pub any_engine: bool,
@@ -40,9 +45,18 @@ pub fn errors_of(
         kv_heads: None,
     };
     let experts = model.transformer(catalog)?.experts().is_some();
+    let of = |accelerator| Errors::of(catalog, Some(accelerator), experts, request.any_engine);
+    if !request.steps_on.is_empty() {
+        let mut steps = BTreeMap::new();
+        for id in &request.steps_on {
+            let accelerator = catalog.accelerator(id).map_err(|problem| vec![problem])?;
+            steps.insert(id, of(accelerator).of_steps(&request.metrics)?);
+        }
+        return Ok(serde_json::to_value(steps).unwrap_or_default());
+    }
     let accelerator = catalog.accelerator(&request.accelerator);
     let accelerator = accelerator.map_err(|problem| vec![problem])?;
-    let errors = Errors::of(catalog, Some(accelerator), experts, request.any_engine);
+    let errors = of(accelerator);
     if let Some(predicted) = &request.predicted {
         return errors.of_serving(predicted).map(Into::into);
     }

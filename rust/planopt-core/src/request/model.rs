@@ -9,6 +9,7 @@ use crate::load::serving::{Adapters, Encoder, Overlap, Question, Speculation};
 use crate::quantity::{BITS_PER_BYTE, real};
 use crate::transformer::{Drafter, Operation, Transformer, set_kv_heads};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Which model.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -97,6 +98,8 @@ pub struct Engine {
     pub step_tokens: Option<u32>,
     /// Tokens of an answer that go to its user together.
     pub stream_interval: Option<u32>,
+    /// How many times longer than predicted steps take, by accelerator.
+    pub slower: BTreeMap<String, f64>,
 }
 
 impl ModelRequest {

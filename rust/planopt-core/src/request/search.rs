@@ -5,7 +5,7 @@ use super::pools::Limits;
 use super::selection::{known, select};
 use super::serving::{SearchServing, ServedRequest};
 use super::training::{RecipeRequest, TrainingRun, training_with};
-use crate::catalog::Catalog;
+use crate::catalog::{Assumptions, Catalog};
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
 use crate::quantity::{MicroUsd, Seconds, Watts};
@@ -47,7 +47,7 @@ pub struct SearchTraining {
 }
 
 /// How far and for what clusters are searched.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterOptions {
     /// `cheapest` or `fastest`.
@@ -57,6 +57,9 @@ pub struct ClusterOptions {
     pub deadline_seconds: Option<f64>,
     /// Accelerators, at most.
     pub max_accelerators: u32,
+    /// How many times longer than predicted steps take, by accelerator.
+    #[serde(default)]
+    pub slower: BTreeMap<String, f64>,
 }
 
 /// Finds the clusters that train a model; `stop` ends the search early.
@@ -87,6 +90,7 @@ pub fn search_training(
     let goal = TrainingGoal {
         tokens: request.run.tokens.unwrap_or_default(),
         deadline: request.search.deadline_seconds.map(Seconds),
+        slower: request.search.slower.clone(),
         aim: request.search.aim,
         payment: if rented {
             Payment::Hours
@@ -240,7 +244,11 @@ impl<'r> PartRead<'r> {
             has_engine: self.request.engine.name.is_some(),
             transformer: asked.transformer.clone(),
             question: asked.question,
-            assumptions: asked.assumptions.clone(),
+            // What is laid out is what is predicted.
+            assumptions: Assumptions {
+                slower: BTreeMap::new(),
+                ..asked.assumptions.clone()
+            },
         }
     }
 }

@@ -110,7 +110,7 @@ impl TrainingSearch<'_> {
             let Some(bought) = self.buy(system, size, leader, result) else {
                 continue;
             };
-            let limit = self.latest(bought.price, best.or(known).as_ref());
+            let limit = self.latest(system, bought.price, best.or(known).as_ref());
             let Some((layout, run)) = subject.fastest(&mut priced, size, limit, result) else {
                 continue;
             };
@@ -124,9 +124,10 @@ impl TrainingSearch<'_> {
 
     /// A run longer than this is of no use on what has this price: the deadline, what is
     /// affordable, or what is reached already.
-    fn latest(&self, price: MicroUsd, known: Option<&FoundCluster>) -> Seconds {
+    fn latest(&self, system: &System, price: MicroUsd, known: Option<&FoundCluster>) -> Seconds {
         let goal = self.goal;
         let deadline = goal.deadline.unwrap_or(Seconds(f64::INFINITY));
+        let deadline = deadline / goal.slower(&system.accelerator.id);
         let affordable = goal.limits.price.map_or(deadline, |most| {
             deadline.min(goal.payment.longest(price, most.usd()))
         });
@@ -158,7 +159,8 @@ impl TrainingSearch<'_> {
         layout: Layout,
         run: Seconds,
     ) -> FoundCluster<'a> {
-        let tokens_per_second = self.goal.tokens / run.0;
+        let slower = self.goal.slower(&bought.hardware.accelerator.id);
+        let tokens_per_second = self.goal.tokens / (run.0 * slower);
         let price = bought.price.usd();
         let usd_per_hour = match self.goal.payment {
             Payment::Hours => price,

@@ -31,6 +31,14 @@ impl TimeParts {
         self.compute + self.memory + self.communication + self.offload + self.host
     }
 
+    /// The same, so many times longer.
+    #[must_use]
+    pub(super) fn times(&self, longer: f64) -> Self {
+        let mut parts = Self::default();
+        parts.add(self, longer);
+        parts
+    }
+
     /// The same `count` times, behind what there is.
     pub(super) fn add(&mut self, other: &Self, count: f64) {
         self.compute += other.compute * count;

@@ -34,6 +34,8 @@ pub struct Replica<'a> {
     /// Kernels of the engine's own, if it has some.
     own: Option<OwnKernels>,
     step_tokens: f64,
+    /// How many times longer than predicted its steps are taken to be.
+    slower: f64,
 }
 
 /// Time in which every sequence in the pipeline gets a token: a `turn` through all of it, unless
@@ -100,6 +102,7 @@ impl<'a> Replica<'a> {
             prompt_chunk: reached.prompt_chunk,
             own,
             step_tokens: f64::from(assumptions.memory.workspace_tokens),
+            slower: assumptions.slower(accelerator),
         }
     }
 
@@ -407,8 +410,8 @@ impl Replica<'_> {
             }
         }
         PathTime {
-            turn,
-            slowest_stage,
+            turn: turn.times(self.slower),
+            slowest_stage: slowest_stage.times(self.slower),
         }
     }
 

@@ -23,6 +23,7 @@ pub use self::training::{
 };
 
 use super::entities::Accelerator;
+use std::collections::BTreeMap;
 
 /// How ports of a switch are paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,8 @@ pub struct Assumptions {
     pub links: Vec<(String, ScaleUpAssumptions)>,
     /// Experts.
     pub experts: ExpertAssumptions,
+    /// How many times longer than predicted a question takes steps to be, by accelerator.
+    pub slower: BTreeMap<String, f64>,
     /// Cost.
     pub cost: CostAssumptions,
     /// Training, where the set says anything of it; of no framework and accelerator in
@@ -195,6 +198,11 @@ impl Assumptions {
         }
         named(&self.families, &accelerator.family)
             .map_or(&self.compute, |index| &self.families[index].1)
+    }
+
+    /// How many times longer than predicted steps of `accelerator` are taken to be.
+    pub fn slower(&self, accelerator: &Accelerator) -> f64 {
+        self.slower.get(&accelerator.id).copied().unwrap_or(1.0)
     }
 
     /// The assumptions of training with a framework, where the set says anything of training. A

@@ -1,6 +1,7 @@
 //! The question of what to buy for a training run, with what was assumed said aloud.
 
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 use super::market::{self, Acquisition, Assumed, architecture, model};
 use super::question::Question;
@@ -110,6 +111,7 @@ pub(super) fn question(
             },
             deadline_seconds: request.promises.deadline,
             max_accelerators: most,
+            slower: BTreeMap::new(),
         },
     };
     reader.finish(())?;

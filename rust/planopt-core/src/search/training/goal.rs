@@ -40,12 +40,21 @@ pub struct TrainingGoal {
     pub tokens: f64,
     /// Time it may take, failures included.
     pub deadline: Option<Seconds>,
+    /// How many times longer than predicted a run is taken to be, by accelerator.
+    pub slower: BTreeMap<String, f64>,
     /// What is sought.
     pub aim: TrainingAim,
     /// What is paid for.
     pub payment: Payment,
     /// What it may not exceed.
     pub limits: TrainingLimits,
+}
+
+impl TrainingGoal {
+    /// How many times longer than predicted runs on an accelerator are taken to be.
+    pub(super) fn slower(&self, accelerator: &str) -> f64 {
+        self.slower.get(accelerator).copied().unwrap_or(1.0)
+    }
 }
 
 /// What is paid for: the cluster, or the hours of the run on it.

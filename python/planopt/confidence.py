@@ -1,0 +1,162 @@
+"""How slow the kinds of a plan may be, and what that leaves of its promises.
+
+A kind is an accelerator with a kind of model, under an engine or any. The errors of
+rows that no fit had seen say how its steps compare with predictions (docs/reference/
+model.md, section 9): one factor for all of its steps, units and loads.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
+from planopt.documents.evidence import Evidence, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from planopt.catalog.open import Catalog
+    from planopt.documents.plan import Request
+
+WHERE_UNKNOWN: Final = 1.25
+"""Measured over predicted time where no errors are known, as under assumptions other
+than the fitted ones: a fifth off the speed, the error of the best public predictors of
+decode speed on hardware that they were not fitted to."""
+OF_SERVING: Final = ("tpot", "decode")
+"""Errors of steps under a load, else of those of one user alone."""
+OF_TRAINING: Final = ("step_time",)
+_GRADES: Final = ("measured", "family", "none")
+"""From the best."""
+_NORMAL: Final = NormalDist()
+_END: Final = _NORMAL.inv_cdf(0.9)
+"""Standard deviations from the median to the ends of a kind's interval."""
+
+
+def share(confidence: str | None) -> float | None:
+    """Read a confidence, such as ``80%``."""
+    return None if confidence is None else float(confidence.rstrip("%")) / 100
+
+
+def kinds(
+    catalog: Catalog, request: Request, accelerators: Iterable[str]
+) -> dict[str, Kind]:
+    """Tell what is known of the steps of a question's model on some accelerators."""
+    names = [*accelerators]
+    if catalog.assumptions != DEFAULT_ASSUMPTIONS:
+        return {name: _unknown(name) for name in names}
+    training = request.tokens is not None
+    asked = {
+        "model": request.model,
+        "steps_on": names,
+        "any_engine": not training and request.engine_name is None,
+        "metrics": OF_TRAINING if training else OF_SERVING,
+    }
+    told = msgspec.json.decode(catalog.native.errors(msgspec.json.encode(asked)))
+    return {
+        name: msgspec.convert({"accelerator": name, **each}, Kind)
+        if each
+        else _unknown(name)
+        for name, each in told.items()
+    }
+
+
+def _unknown(accelerator: str) -> Kind:
+    return Kind(accelerator=accelerator, low=1 / WHERE_UNKNOWN, high=WHERE_UNKNOWN)
+
+
+def _median(kind: Kind) -> float:
+    """Half of its steps are longer: the prediction, where the interval holds it."""
+    return 1.0 if kind.low <= 1 <= kind.high else math.sqrt(kind.low * kind.high)
+
+
+def slower(kind: Kind, confidence: float | None) -> float:
+    """How many times longer than predicted steps are, at most, with a confidence.
+
+    Log-normal on either side of the median, through both ends of the interval.
+    """
+    if confidence is None:
+        return 1.0
+    deviations = _NORMAL.inv_cdf(confidence) / _END
+    median = _median(kind)
+    end = kind.high if deviations > 0 else kind.low
+    return float(median * (end / median) ** abs(deviations))
+
+
+def chance(kind: Kind, longer: float) -> float:
+    """Chance that steps are no more than so many times longer than predicted."""
+    median = _median(kind)
+    end = kind.high if longer > median else kind.low
+    if end == median:  # nothing is known to lie beyond
+        return float(longer >= median)
+    if longer == median:
+        return 0.5
+    return _NORMAL.cdf(
+        math.copysign(_END, longer - median)
+        * math.log(longer / median)
+        / math.log(end / median)
+    )
+
+
+def _all(catalog: Catalog, request: Request) -> dict[str, Kind]:
+    """Tell what is known of every accelerator, and of those below their power."""
+    every = (each.id for each in catalog.list("accelerators"))
+    return kinds(catalog, request, {*every, *request.accelerators})
+
+
+def factors(
+    catalog: Catalog, request: Request, confidence: float | None
+) -> dict[str, float]:
+    """Tell how slow each accelerator is judged as."""
+    if confidence is None:
+        return {}
+    every = _all(catalog, request)
+    return {name: slower(kind, confidence) for name, kind in sorted(every.items())}
+
+
+def left_out(catalog: Catalog, request: Request) -> tuple[str, ...]:
+    """Name accelerators of which less was measured than a question asks for."""
+    asked = request.evidence
+    if asked in (None, "any"):
+        return ()
+    enough = _GRADES[: _GRADES.index(asked) + 1]
+    every = _all(catalog, request)
+    return tuple(name for name in sorted(every) if every[name].grade not in enough)
+
+
+def evidence(
+    every: Mapping[str, Kind],
+    confidence: float | None,
+    held_to: Mapping[str, float | None],
+) -> Evidence:
+    """Sum up what is known of the kinds of a plan: as good as the worst of them."""
+    used = [
+        msgspec.structs.replace(
+            kind, slower=slower(kind, confidence), held_to=held_to.get(name)
+        )
+        for name, kind in sorted(every.items())
+    ]
+    worst = max(used, key=lambda each: (_GRADES.index(each.grade), -each.rows))
+    if worst.grade == "none":
+        return Evidence(grade="none", kinds=tuple(used))
+    return Evidence(
+        grade=worst.grade, groups=worst.groups, rows=worst.rows, kinds=tuple(used)
+    )
+
+
+def holds_at(known: Evidence, confidence: float) -> bool:
+    """Whether all promises are held where kinds are as slow as a confidence says."""
+    return all(
+        kind.held_to is None or slower(kind, confidence) <= kind.held_to
+        for kind in known.kinds
+    )
+
+
+def probability(known: Evidence) -> float:
+    """Chance that all kinds are fast enough, each on its own."""
+    return math.prod(
+        chance(kind, kind.held_to) for kind in known.kinds if kind.held_to is not None
+    )
