@@ -140,10 +140,10 @@ def test_schema_marks_every_figure_as_verify_treats_it(plan: Plan) -> None:
     assert FIELDS["price_usd"] == marks["price_usd"]
 
 
-def test_notebook_shows_the_bill(plan: Plan, no_plan: Plan) -> None:
+def test_notebook_shows_the_screen(plan: Plan, no_plan: Plan) -> None:
     assert "GeForce RTX 4090" in plan._repr_html_()
     assert "$19,100" in plan._repr_html_()
-    assert "No plan" in no_plan._repr_html_()
+    assert "infeasible: no plan" in no_plan._repr_html_()
 
 
 def test_names_are_escaped_in_a_notebook(plan: Plan) -> None:

@@ -464,12 +464,12 @@ def test_plan_survives_a_file_and_its_schema(
         validator.validate(json.loads(plan.to_json()))
 
 
-def test_notebook_shows_the_bill(a100: TrainingPlan, rtx_4090: TrainingPlan) -> None:
+def test_notebook_shows_the_screen(a100: TrainingPlan, rtx_4090: TrainingPlan) -> None:
     shown = a100._repr_html_()
 
     assert "8x A100 80GB HGX server" in shown
     assert "MFU" in shown
-    assert "No plan" in rtx_4090._repr_html_()
+    assert "infeasible: no plan" in rtx_4090._repr_html_()
 
 
 def test_a_plan_for_training_is_none_for_serving(a100: TrainingPlan) -> None:

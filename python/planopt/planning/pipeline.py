@@ -101,7 +101,8 @@ def answer(
             raise Interrupted from None
         plan = subject.so_far(question, best, started)
         raise Interrupted(summed_up(plan, question.catalog)) from None
-    on_progress(f"{purchase.status}: the best purchase, now under its load")
+    found = f"{purchase.status}: the best purchase, now under its load"
+    on_progress(found if purchase.counts else "no purchase: what would help")
     settled = subject.settled(question, purchase)
     if settled is None:
         return subject.infeasible(question, purchase, started)

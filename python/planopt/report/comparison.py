@@ -107,11 +107,12 @@ def _side_by_side(
     conflicts = Section("No plan", *listed(filter(None, map(_conflict, plans))))
     return Report(
         *_verdict(there, figures),
-        *(["", *tables, ""] if there else []),
+        *(["", *tables, ""] if there else [conflicts, ""]),
         Parts("", notes),
         *assumptions(plans[0].assumed, every, left_out),
         Ends("", faint("--details · --json")),
-        *([conflicts, warnings(every)] if details else []),
+        *([conflicts] if details and there else []),
+        *([warnings(every)] if details else []),
     )
 
 

@@ -116,7 +116,7 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
         ]
     if load is not None:
         shown += [] if load.overloaded else [_latencies(evaluation, load)]
-        shown += [Parts("Load", [carried(load)])]
+        shown += [Parts("Load", [carried(load), f"by {load.by}"])]
     prefill = evaluation.prefill
     prompt = time_line("Prefill", prefill.seconds, causes(prefill))
     return [*shown, *time_and_memory(evaluation), prompt]
@@ -132,8 +132,7 @@ def _latencies(evaluation: EvaluationDocument, load: UnderLoad) -> Table:
     ]
     speeds = (getattr(of["TPOT"], name) for name in names)
     rows.append(("tok/s per user", *(rate(each and 1 / each) for each in speeds)))
-    by = "SIMULATED" if load.by == "simulation" else "ESTIMATED"
-    titles = (f"UNDER {who}, {by}", *(f">{name.upper()}" for name in names))
+    titles = (f"UNDER {who}", *(f">{name.upper()}" for name in names))
     return Table(titles, rows, wraps=False)
 
 

@@ -147,7 +147,13 @@ def _demands(plan: FleetPlan) -> Table:
                 ", ".join(served) or UNKNOWN,
             )
         )
-    titles = ("DEMAND, REQUESTS/S", "+>FIRST PEAK", ">LAST PEAK", ">KEPT", "SERVED BY AT LAST")
+    titles = (
+        "DEMAND, REQUESTS/S",
+        "+>FIRST PEAK",
+        ">LAST PEAK",
+        ">KEPT",
+        "SERVED BY AT LAST",
+    )
     return Table(titles, rows, wraps=False)
 
 

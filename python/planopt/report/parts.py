@@ -108,15 +108,6 @@ def deployment_line(deployment: Deployment, engine: str | None) -> str:
     return f"{deployment.model}{under}, {layout(deployment.candidate)}{copies}"
 
 
-def speed(evaluation: ServingEvaluation, replicas: int) -> str:
-    """Say how fast it is, per user and of all replicas."""
-    decode = evaluation.decode
-    per_user = rate(decode.tokens_per_second_per_user)
-    of_one = decode.tokens_per_second
-    total = rate(None if of_one is None else of_one * replicas)
-    return f"{per_user} tok/s per user   {total} tok/s in total"
-
-
 def known(*parts: tuple[float | None, str]) -> str:
     """Join what is said of figures that are known."""
     return "   ".join(said for figure, said in parts if figure is not None)

@@ -13,7 +13,6 @@ from planopt.report.numbers import (
     size,
 )
 from planopt.report.parts import price
-from planopt.report.promised import tokens_under_load
 from planopt.report.table import Table, listed
 
 if TYPE_CHECKING:
@@ -55,11 +54,18 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
         "colocated",
         price(plan),
         count(bought or used),
-        rate(tokens_under_load(plan)),
+        rate(_tokens(plan)),
         *map(milliseconds, worst),
         money_per_million(plan.cost.usd_per_million_tokens),
         ", ".join(layouts),
     )
+
+
+def _tokens(plan: Plan) -> float | None:
+    """Return the output tokens per second of the whole plan under its load."""
+    loads = [each.evaluation.under_load for each in plan.deployments]
+    known = [load for load in loads if load is not None and load.by == "simulation"]
+    return sum(load.tokens_per_second or 0.0 for load in known) or None
 
 
 def _of_two(two: Disaggregated, at: str) -> tuple[str, ...]:

@@ -71,20 +71,6 @@ def _recomputed(recompute: str) -> str:
     return f"{recompute} recomputation"
 
 
-def training_speed(evaluation: TrainingEvaluation) -> str:
-    """Say how fast a run is, and how well it uses the hardware."""
-    if evaluation.step_seconds is None:
-        return "cannot be laid out"
-    mfu, goodput = percent(evaluation.mfu), percent(evaluation.goodput)
-    tflops = rate(evaluation.model_tflops_per_accelerator)
-    return known(
-        (0, f"{rate(evaluation.tokens_per_second)} tok/s"),
-        (evaluation.mfu, f"MFU {mfu} ({tflops} TFLOP/s each)"),
-        (evaluation.goodput, f"goodput {goodput}"),
-        (evaluation.days, f"{days(evaluation.days)} days"),
-    )
-
-
 def run_lines(evaluation: TrainingEvaluation) -> list[Block]:
     """Say in four lines how fast a run is, where time and memory go, what it takes."""
     of, expected = evaluation.run, evaluation.failures.expected
