@@ -208,23 +208,28 @@ def _fits(
         for key in ("trainers", "frameworks"):
             kept.pop(key, None)
     yield "assumptions", _cited(kept)
-    if plan.evidence is not None and plan.assumptions == DEFAULT_ASSUMPTIONS:
+    judged = plan.evidence is not None or plan.confidence is not None
+    if judged and plan.assumptions == DEFAULT_ASSUMPTIONS:
         yield "residuals", {"residual": _errors_of_steps(plan)}
 
 
 def _errors_of_steps(plan: PlanDocument) -> list[Table]:
     """Read what is known of steps, of classes that speak for themselves."""
-    name, metrics = _RESIDUALS[getattr(plan, "kind", "serving")]
-    path = bundled_folder() / "measurements" / name
-    read = tomllib.loads(path.read_text(encoding="utf-8"))
-    rows, groups = read["least_rows"], read.get("least_groups", 0)
-    return [
-        row
-        for row in _list(read, "residual")
-        if row["metric"] in metrics
-        and row["rows"] >= rows
-        and row.get("groups", groups) >= groups
-    ]
+    told = []
+    kind = getattr(plan, "kind", "serving")
+    for of, (name, metrics) in _RESIDUALS.items():
+        path = bundled_folder() / "measurements" / name
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        rows, groups = read["least_rows"], read.get("least_groups", 0)
+        told += [
+            row
+            for row in _list(read, "residual")
+            if kind in (of, "fleet")
+            and row["metric"] in metrics
+            and row["rows"] >= rows
+            and row.get("groups", groups) >= groups
+        ]
+    return told
 
 
 def _only(table: object, names: set[str] | set[str | None]) -> Table:

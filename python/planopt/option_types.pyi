@@ -125,6 +125,7 @@ class TrainOptions(
     time_limit: float | str | None
 
 class FleetOptions(OfAll, total=False):
+    confidence: str | None
     condition: str | None
     time_limit: float | str | None
     workers: float | str | None

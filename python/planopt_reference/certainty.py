@@ -134,6 +134,15 @@ def kind(facts: Facts, request: Document, accelerator: str) -> Kind:
     )
 
 
+def judged(facts: Facts, request: Document, accelerator: str, of: Document) -> float:
+    """Return how slow steps of a part of a fleet are judged as, of its own model."""
+    confidence = share(request.get("confidence"))
+    if confidence is None:
+        return 1.0
+    own = {**of, "assumptions": request["assumptions"]}
+    return kind(facts, own, accelerator).slower(confidence)
+
+
 def _has_experts(facts: Facts, request: Document) -> bool:
     table = request.get("architecture") or facts.model_table(request["model"])
     kinds = (block.get("mlp", {}).get("kind") for block in table["block"])

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.bill import bill_mismatches
+from planopt_reference.certainty import judged, share
 from planopt_reference.cost import HOURS_PER_YEAR, rack_usd_per_hour
 from planopt_reference.fleet_demand import Demand, demands_of, loss_of
 from planopt_reference.fleet_limits import limit_mismatches
@@ -54,7 +55,7 @@ def fleet_mismatches(
         field = f"deployments[{index}]"
         yield from deployment_mismatches(field, table, demand, request, facts)
     for index, table in enumerate(plan["runs"]):
-        yield from _run_mismatches(f"runs[{index}]", table, demands, facts)
+        yield from _run_mismatches(f"runs[{index}]", table, demands, request, facts)
     bought = [acquired(table, facts) for table in plan["acquisitions"]]
     for index, (table, one) in enumerate(
         zip(plan["acquisitions"], bought, strict=True)
@@ -68,10 +69,16 @@ def fleet_mismatches(
     yield from _held_mismatches(plan, request)
     yield from limit_mismatches(plan, bought, request, facts.assumptions.cost)
     yield from _outcome_mismatches(plan)
+    confidence = share(request.get("confidence"))
+    yield from compared("confidence", plan.get("confidence"), confidence, "asked")
 
 
 def _run_mismatches(
-    field: str, table: Document, demands: Mapping[str, Demand], facts: Facts
+    field: str,
+    table: Document,
+    demands: Mapping[str, Demand],
+    request: Document,
+    facts: Facts,
 ) -> Iterator[Mismatch]:
     """Evaluate a run of training again, and hold it against its deadline."""
     run = demands[table["stream"]].run
@@ -86,7 +93,8 @@ def _run_mismatches(
             f"{field}.evaluation.{part}", stated, figures[part], "recomputed"
         )
     yield from compared(f"{field}.days", table["days"], figures["days"], "recomputed")
-    if figures["days"] * 86400 > run["deadline_seconds"] * (1 + 1e-9):
+    slower = judged(facts, request, table["candidate"]["accelerator"], run)
+    if slower * figures["days"] * 86400 > run["deadline_seconds"] * (1 + 1e-9):
         deadline = run["deadline_seconds"]
         yield Mismatch(f"{field}.days", figures["days"], deadline, "the deadline")
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from planopt_reference.certainty import judged
 from planopt_reference.cost import cost_table, rent_usd_per_hour
 from planopt_reference.layout import configuration, hardware_and_ranks
 from planopt_reference.mismatch import Mismatch, compared, compared_money
@@ -149,8 +150,10 @@ def deployment_mismatches(
     yield from compared(place, hardware.get("goodput"), shared, _MODEL)
     if rents != (table["way"] == "rent"):
         yield Mismatch(f"{field}.way", table["way"], "rent", "instances are rented")
-    yield from _supply_mismatches(field, table, workload, size, figures, bought.goodput)
-    yield from _promise_mismatches(field, workload, request, figures)
+    slower = judged(facts, request, candidate["accelerator"], workload)
+    at_work = bought.goodput / slower
+    yield from _supply_mismatches(field, table, workload, size, figures, at_work)
+    yield from _promise_mismatches(field, workload, request, figures, slower)
     yield from _rental_mismatches(field, table, demand, bought.rent_per_hour)
 
 
@@ -160,13 +163,13 @@ def _supply_mismatches(
     workload: Mapping[str, Any],
     size: Mapping[str, Any],
     figures: Mapping[str, Any],
-    goodput: float,
+    at_work: float,
 ) -> Iterator[Mismatch]:
     """Compare the requests that a unit is asked for."""
     speed = figures["decode"]["tokens_per_second"]
     seconds = figures["prefill"]["seconds"] + size["output"] / speed
     share = workload.get("utilisation") or _UTILISATION
-    supply = table["replicas"] / seconds * share * goodput * _PER_UNIT
+    supply = table["replicas"] / seconds * share * at_work * _PER_UNIT
     stated = round(table["requests_per_second"] * _PER_UNIT)
     # It is rounded down to a millionth, which the last digit of a float may tip.
     if abs(stated - supply) > 1 + supply * 1e-9:
@@ -183,13 +186,14 @@ def _promise_mismatches(
     workload: Mapping[str, Any],
     request: Mapping[str, Any],
     figures: Mapping[str, Any],
+    slower: float,
 ) -> Iterator[Mismatch]:
     promise = next(p for p in request["classes"] if p["name"] == workload["promise"])
-    speed = figures["decode"]["tokens_per_second_per_user"]
+    speed = figures["decode"]["tokens_per_second_per_user"] / slower
     if promise["target"] is not None and speed < promise["target"] * (1 - 1e-9):
         place = f"{field}.evaluation.decode.tokens_per_second_per_user"
         yield Mismatch(place, speed, promise["target"], "the promise")
-    wait, longest = figures["prefill"]["seconds"], promise["ttft_seconds"]
+    wait, longest = slower * figures["prefill"]["seconds"], promise["ttft_seconds"]
     if longest is not None and wait > longest * (1 + 1e-9):
         place = f"{field}.evaluation.prefill.seconds"
         yield Mismatch(place, wait, longest, "the promise")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,6 +115,23 @@ def test_what_is_not_measured_is_left_out_and_said() -> None:
     assert left.names == ("mi300x",)
     none = planopt.train(**{**TRAINED, "accelerators": "mi300x"}, evidence="family")
     assert none.status == "infeasible"
+
+
+def test_a_fleet_is_judged_as_slow_as_its_kinds_may_be() -> None:
+    file = Path(__file__).parents[1] / "cli" / "fleet_small.toml"
+    plans = [
+        planopt.fleet(file, compare=False, confidence=share) for share in CONFIDENCES
+    ]
+    costs = [plan.total_usd for plan in plans if plan.total_usd is not None]
+    assert costs == sorted(costs)
+    assert costs[0] < costs[1]
+    for plan, share in zip(plans, CONFIDENCES, strict=True):
+        assert plan.confidence == float(share[:-1]) / 100
+        assert verify_plan(json.loads(to_json(plan)), bundled_folder()) == []
+    surer = json.loads(to_json(plans[0]))
+    surer["request"]["confidence"], surer["confidence"] = "80%", 0.8
+    wrong = {each.field for each in verify_plan(surer, bundled_folder())}
+    assert "deployments[0].requests_per_second" in wrong
 
 
 def test_robust_is_a_word_for_much_confidence() -> None:

@@ -147,6 +147,9 @@ class FleetRequest(Struct, frozen=True, kw_only=True):
     vat: float | None = None
     """Value-added tax on every price and rent, as a share of it."""
     assumptions: str = ""
+    confidence: str | None = None
+    """Chance with which each kind of hardware is as fast as it is judged; none judges
+    by the prediction."""
     catalog: tuple[str, ...] = ()
     time_limit_seconds: float
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
+from planopt.confidence import share
 from planopt.documents.explanations import Infeasibility
 from planopt.documents.fleet import FleetPlan, OneType, StageNote
 from planopt.documents.fleet_request import FleetRequest, Owned
@@ -71,6 +72,7 @@ def plan_fleet(
                 **read,
                 **msgspec.structs.asdict(Pricing.of(chosen)),
                 "assumptions": chosen.assumptions,
+                "confidence": chosen.confidence,
                 "catalog": chosen.catalog,
                 "time_limit_seconds": chosen.time_limit,
             },
@@ -92,6 +94,7 @@ class _Options(Pricing, frozen=True, kw_only=True):
     compare: bool
     assumptions: str
     catalog: tuple[str, ...]
+    confidence: str | None = None
 
 
 @dataclass
@@ -156,6 +159,7 @@ class _Planning:
         empty = FleetPlan(
             status="infeasible",
             request=self.request,
+            confidence=share(self.request.confidence),
             assumed=self._assumed(),
             assumptions=self.request.assumptions,
             stages=notes,

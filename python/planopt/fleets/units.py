@@ -114,7 +114,7 @@ def serving_units(
     limits = [Limits(users=0)] * len(found)
     laid = lay_out_together(list(zip(found, problems, limits, ones, strict=True)))
     return [
-        list(_served(*each)) for each in zip(sought, listed, rows, laid, strict=True)
+        list(_served(*each)) for each in zip(problems, listed, rows, laid, strict=True)
     ]
 
 
@@ -135,6 +135,7 @@ def _serving_problem(
         "throughput": 1.0,  # so that each unit runs the batch that it was found with
         "accelerators": source.accelerator,
         "assumptions": request.assumptions,
+        "confidence": request.confidence,
         "top": 1,
     }
     if isinstance(source, Rented):
@@ -172,7 +173,7 @@ def _whole(sought: Sought, listed: Listed) -> list[int]:
 
 
 def _served(
-    sought: Sought, listed: Listed, rows: Sequence[int], builds: Sequence[Build]
+    problem: Problem, listed: Listed, rows: Sequence[int], builds: Sequence[Build]
 ) -> Iterator[Unit]:
     """Tell what each unit serves at full load.
 
@@ -185,8 +186,9 @@ def _served(
         prefill = deployment.evaluation.prefill.seconds
         if not speed or prefill is None:
             continue
-        seconds = prefill + sought.size.output / speed
-        served = deployment.replicas / seconds
+        seconds = prefill + problem.output_tokens / speed
+        longer = problem.slower.get(deployment.candidate.accelerator, 1.0)
+        served = deployment.replicas / (seconds * longer)
         yield Unit.of(listed, row, deployment, requests_per_second=served)
 
 
@@ -209,6 +211,7 @@ def training_units(
         "host": source.host,
         "network": _network(source),
         "assumptions": request.assumptions,
+        "confidence": request.confidence,
     }
     problem = read_market(Asked("train", options), catalog, TrainingProblem)
     clusters = find_clusters(catalog, problem)
