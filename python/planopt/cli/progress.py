@@ -25,8 +25,11 @@ _BAR = 24
 class Progress:
     """What is done, for how long, at what rate, and how long it takes yet."""
 
-    def __init__(self, doing: str, what: str = "", *, stages: bool = False) -> None:
-        self._doing, self._what, self._stages = doing, what, stages
+    def __init__(
+        self, doing: str, what: str = "", until: str = "", *, stages: bool = False
+    ) -> None:
+        self._doing, self._what, self._until = doing, what, until
+        self._stages = stages
         self._started = time.monotonic()
         self._done, self._of = 0, 0
         self._over = threading.Event()
@@ -68,7 +71,7 @@ class Progress:
     def line(self, elapsed: float) -> str:
         """Say how far it is after so many seconds."""
         if not self._of or not self._done:
-            return f"{self._doing}  {elapsed:.0f} s"
+            return f"{self._doing}  {elapsed:.0f} s{self._until}"
         share, rate = self._done / self._of, self._done / elapsed
         bar = "━" * round(_BAR * share)
         left = (self._of - self._done) / rate

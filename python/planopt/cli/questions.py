@@ -43,7 +43,8 @@ def solve(
     from planopt.report.plan import render_plan
 
     render = partial(render_plan, details=details)
-    return _show_plan(partial(find_plan, **options), render, out, json=json)
+    find, limit = partial(find_plan, **options), options.get("time_limit")
+    return _show_plan(find, render, out, json=json, limit=limit)
 
 
 def train(
@@ -61,7 +62,8 @@ def train(
     from planopt.report.plan import render_plan
 
     render = partial(render_plan, details=details)
-    return _show_plan(partial(find_plan, **options), render, out, json=json)
+    find, limit = partial(find_plan, **options), options.get("time_limit")
+    return _show_plan(find, render, out, json=json, limit=limit)
 
 
 def fleet(
@@ -84,7 +86,9 @@ def fleet(
     def find(on_progress: "Callable[[str], None]") -> "PlanDocument":
         return plan_fleet(file, told=on_progress, **options)
 
-    return _show_plan(find, render, out, json=json, stages=True)
+    return _show_plan(
+        find, render, out, json=json, limit=options.get("time_limit"), stages=True
+    )
 
 
 def _show_plan(
@@ -93,15 +97,18 @@ def _show_plan(
     out: str | None,
     *,
     json: bool,
+    limit: object = None,
     stages: bool = False,
 ) -> int:
     """Find a plan, save and show it; if stopped, the best until then."""
     from planopt.cli.progress import Progress
     from planopt.documents.plan import Interrupted
+    from planopt.options import taken_by
 
     interrupted = False
+    until = f", searched for {limit or taken_by('solve')['time_limit'].default} at most"
     try:
-        with Progress("searching", stages=stages) as progress:
+        with Progress("searching", until=until, stages=stages) as progress:
             plan = find(on_progress=progress.at)
     except Interrupted as stop:
         if stop.plan is None:

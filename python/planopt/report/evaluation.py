@@ -24,6 +24,7 @@ from planopt.report.parts import (
     causes,
     cost,
     figures,
+    found,
     latencies,
     layout,
     time_and_memory,
@@ -117,13 +118,16 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
     if load is not None:
         shown += [] if load.overloaded else [_latencies(evaluation, load)]
         shown += [Parts("Load", [carried(load), f"by {load.by}"])]
+        shown += [Parts("Cache", found(load.sessions))] if load.sessions else []
     prefill = evaluation.prefill
     prompt = time_line("Prefill", prefill.seconds, causes(prefill))
-    return [*shown, *time_and_memory(evaluation), prompt]
+    pool = _prefill_pool(evaluation)
+    return [*shown, *time_and_memory(evaluation), prompt, *pool]
 
 
 def _latencies(evaluation: EvaluationDocument, load: UnderLoad) -> Table:
     who = f"{count(load.users)} USERS" if load.users else "THIS LOAD"
+    who = f"{count(load.sessions.alive)} SESSIONS" if load.sessions else who
     names = ("mean", "p50", "p95", "p99")
     of = {"TTFT": evaluation.ttft_seconds, "TPOT": evaluation.tpot_seconds}
     rows = [
@@ -165,7 +169,6 @@ def _details(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
         does = [
             *figures(evaluation),
             *latencies(evaluation),
-            *_prefill_pool(evaluation),
         ]
     return [
         "",

@@ -393,12 +393,18 @@ def assumptions(
         )
     warned = [each for each in warnings if each.code != _LOW_MARGIN]
     number = "1 warning" if len(warned) == 1 else f"{len(warned)} warnings"
-    gists = [each.message.partition(": ")[0] for each in warned]
+    gists = list(dict.fromkeys(_gist(each.message) for each in warned))
     return [
         Parts("Assumed", [_short(each) for each in assumed]),
         Parts("Left out", left_out),
         Parts(f"! {number}", gists, mark=warn, indent=""),
     ]
+
+
+def _gist(message: str) -> str:
+    """Say a warning in short: what is before its colon, if that says anything."""
+    gist = message.partition(": ")[0]
+    return gist if " " in gist else message
 
 
 def _short(each: Assumed) -> str:

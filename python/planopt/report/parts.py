@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from planopt.price_sources import is_rough
 from planopt.report.numbers import (
     count,
+    many,
     milliseconds,
     money,
     money_per_hour,
@@ -265,23 +266,23 @@ def latencies(evaluation: ServingEvaluation) -> list[str]:
         if not load.users and load.concurrency is not None:
             who += f", {load.concurrency:.3g} at the same time on average"
         lines.append(f" Load  {who}: {carried(load)}")
-        lines += [f" Cache {_found(load.sessions)}"] if load.sessions else []
+        lines += [f" Cache {'; '.join(found(load.sessions))}"] if load.sessions else []
     return lines
 
 
-def _found(sessions: Sessions) -> str:
+def found(sessions: Sessions) -> list[str]:
     """Say what of prompts is found, and what sessions keep."""
-    return (
-        f"{percent(sessions.hit_rate)} of prompts found, of "
-        f"{percent(sessions.all_hit_rate)} that could be; KV for "
-        f"{sessions.kv_tokens / 1e6:.3g}M tokens a replica, sessions keep "
-        f"{sessions.needed_kv_tokens / 1e6:.3g}M"
-        + "".join(
-            f"; {percent(tier.hit_rate)} from the {tier.name}'s memory, which holds "
-            f"{tier.kv_tokens / 1e6:.3g}M"
+    most, kept = percent(sessions.all_hit_rate), sessions.needed_kv_tokens
+    return [
+        f"{percent(sessions.hit_rate)} of prompts found, of {most} that could be",
+        f"KV for {many(sessions.kv_tokens)} tokens a replica, "
+        f"sessions keep {many(kept)}",
+        *(
+            f"{percent(tier.hit_rate)} from the {tier.name}'s memory, which holds "
+            f"{many(tier.kv_tokens)}"
             for tier in sessions.tiers
-        )
-    )
+        ),
+    ]
 
 
 def carried(load: UnderLoad) -> str:
