@@ -72,7 +72,7 @@ _WHY = {
     None: "found, not proven",
 }
 _LOW_MARGIN = "W001"
-_WHY_NOT, _LONGEST_WHY = "=WHY NOT", 28
+_WHY_NOT, _OTHER_COLUMNS = "=WHY NOT", 52
 _OTHERS = "BEST BY ACCELERATOR"
 _MODEL = "model"
 _LABELLED = 24
@@ -335,7 +335,7 @@ def _best_builds(plan: Plan) -> Table:
             "" if hourly else money_per_hour(per_hour),
             rate(fast) if steady else "",
             money_per_million(per_million) if steady else "",
-            shortened(why, _LONGEST_WHY),
+            shortened(why, width() - _OTHER_COLUMNS),
         )
         for each, per_hour, fast, per_million, why, summary in rows
     ]
@@ -365,7 +365,7 @@ def _best_clusters(plan: TrainingPlan) -> Table:
             days(took),
             percent(mfu),
             money(run_usd, whole=True),
-            shortened(why, _LONGEST_WHY),
+            shortened(why, width() - _OTHER_COLUMNS),
         )
         for each, took, mfu, run_usd, why, _ in best.values()
     ]

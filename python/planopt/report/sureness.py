@@ -23,14 +23,14 @@ def sureness(plan: PlanDocument) -> list[Parts]:
     known = plan.evidence
     if known is None:
         return []
-    said = [
-        _GRADES[known.grade] + (f", {count(known.rows)} rows" if known.rows else "")
-    ]
+    said = [_GRADES[known.grade]]
     if plan.oldest_price_date:
         said.append(f"oldest price {plan.oldest_price_date}")
+    if known.rows:
+        said.append(f"{count(known.rows)} rows")
     chance = []
     if plan.probability is not None:
-        chance.append(f"{plan.probability:.0%} that all promises are kept")
+        chance.append(f"{plan.probability:.0%} that all promises hold")
     if plan.confidence is not None:
         chance.append(f"{plan.confidence:.0%} asked")
     rough = is_rough(plan.bill_of_materials)
@@ -39,7 +39,7 @@ def sureness(plan: PlanDocument) -> list[Parts]:
         95: plan.price_usd_at_confidence_95,
     }
     chance += [
-        f"{money(usd, rough=rough, whole=True)} for {at}%"
+        f"{money(usd, rough=rough, whole=True)} at {at}%"
         for at, usd in prices.items()
         if usd is not None
     ]
