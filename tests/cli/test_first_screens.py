@@ -15,7 +15,7 @@ from planopt.cli import main, questions
 from planopt.cli.output import style_of
 from planopt.cli.progress import Progress
 from planopt.printable import printable, screened
-from planopt.report.screen import HEIGHT, TALL, Ends, Parts
+from planopt.report.screen import HEIGHT, TALL, Ends, Parts, Prediction
 from planopt.report.style import Style
 from planopt.report.table import Table, shortened
 
@@ -239,3 +239,20 @@ def test_what_is_over_soon_shows_no_progress(
     with Progress("searching"):
         pass
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("sign", "drawn"),
+    [("≥", "·······╍╍│━━━━━●━━━━━··"), ("≤", "·······━━│╍╍╍╍╍●╍╍╍╍╍··")],
+)
+def test_a_bar_shows_what_of_an_interval_is_outside(sign: str, drawn: str) -> None:
+    promise = Prediction("a figure", 15.0, (7.0, 20.0), 9.0, sign=sign)
+    assert MARKS.sub("", promise.bar(23)) == drawn
+    assert promise.cells == ("a figure", f"{sign} 9.00", "15.0", "7.00 – 20.0")
+
+
+def test_what_has_no_interval_has_no_bar() -> None:
+    assert Prediction("users", 8.0, (8.0, 8.0), 8.0).cells[3] == "exact"
+    assert Prediction("users", 8.0, (8.0, 8.0), 8.0).bar(20) == ""
+    assert Prediction("TTFT", 0.2, None, 1.0).bar(20) == ""
+    assert Prediction("tok/s", None).cells == ("tok/s", "", "-", "-")
