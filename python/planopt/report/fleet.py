@@ -37,7 +37,8 @@ def _verdict(plan: FleetPlan) -> list[Block]:
     proven, rough = plan.status == "optimal", is_rough(plan.bill_of_materials)
     sign, colour = ("✔", good) if proven else ("~", warn)
     of, regions = plan.request.periods, len(plan.request.regions)
-    what = f"{sign} {len(plan.streams)} demands in {_several(regions, 'region')}"
+    demands = _several(len(plan.streams), "demand")
+    what = f"{sign} {demands} in {_several(regions, 'region')}"
     least = money(plan.total_bound_usd, rough=rough, whole=True)
     gap = "" if plan.gap is None else f", gap {plan.gap:.1%}"
     status = good("cheapest of these parts") if proven else warn(f"feasible{gap}")

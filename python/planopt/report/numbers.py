@@ -14,17 +14,19 @@ UNKNOWN = "-"
 
 _GIGABYTE = 1e9
 _MILLION = 1e6
+_NO_CENTS = 100.0
+"""Dollars from which on nobody asks for cents."""
 _KG_PER_TONNE = 1e3
 _SECONDS_PER_MINUTE = 60
 
 
 def money(usd: float | None, *, rough: bool = False, whole: bool = False) -> str:
-    """Dollars, to the cent only where there are cents; a rough sum to three digits."""
+    """Dollars, below a hundred to the cent; a rough sum to three digits."""
     if usd is None:
         return UNKNOWN
     if rough and usd >= _MILLION:
         return f"~${_significant(usd / _MILLION)}M"
-    return dollars(usd, rough=rough, whole=whole)
+    return dollars(usd, rough=rough, whole=whole or usd >= _NO_CENTS)
 
 
 def _told(form: str, times: float = 1.0) -> Callable[[float | None], str]:
