@@ -97,7 +97,7 @@ def kind(facts: Facts, request: Document, accelerator: str) -> Kind:
     if request["assumptions"] != _MEASURED:
         return Kind("none", 1 / _OTHERWISE, _OTHERWISE)
     training = request.get("tokens") is not None
-    model = "moe" if _has_experts(facts, request) else "dense"
+    model = "moe" if has_experts(facts, request) else "dense"
     named = training or request.get("engine_name") is not None
     end = model if named else model + _ANY_ENGINE
     metrics = ("step_time",) if training else ("tpot", "decode")
@@ -143,7 +143,8 @@ def judged(facts: Facts, request: Document, accelerator: str, of: Document) -> f
     return kind(facts, own, accelerator).slower(confidence)
 
 
-def _has_experts(facts: Facts, request: Document) -> bool:
+def has_experts(facts: Facts, request: Document) -> bool:
+    """Return whether a request's model is a mixture of experts."""
     table = request.get("architecture") or facts.model_table(request["model"])
     kinds = (block.get("mlp", {}).get("kind") for block in table["block"])
     return "experts" in kinds
@@ -167,6 +168,8 @@ def certainty_mismatches(
         How much longer than predicted steps may be, by accelerator; none where that
         was simulated.
     """
+    if "promises" not in plan:
+        return
     confidence = share(request.get("confidence"))
     yield from compared("confidence", plan.get("confidence"), confidence, "asked")
     stated = plan.get("evidence") or {}

@@ -40,6 +40,7 @@ from planopt_reference.question import (
     question_mismatches,
     rate_mismatches,
 )
+from planopt_reference.remarks import serving_remarks
 from planopt_reference.rent import RentError, is_offer
 from planopt_reference.serving import evaluate_serving
 from planopt_reference.training.plan import training_plan_mismatches
@@ -195,6 +196,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
             yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
         yield from rate_mismatches(plan, request)
         yield from _certainty_mismatches(plan, request, deployments, facts)
+        yield from serving_remarks(plan, request, facts)
         yield from _outcome_mismatches(plan, request, deployments, facts)
     except _NOT_RECOMPUTABLE as error:
         yield Mismatch("request", "limits", "comparable", _told(error))

@@ -15,6 +15,7 @@ from planopt_reference.mismatch import (
     compared,
     compared_money,
 )
+from planopt_reference.remarks import run_remarks
 from planopt_reference.training.cluster import cluster, rented_cluster
 from planopt_reference.training.evaluation import evaluate_training
 from planopt_reference.training.run import HOURS_PER_DAY, energy_of
@@ -121,6 +122,7 @@ def training_plan_mismatches(
         reason = "the plan does not have the time that its confidence needs"
         yield Mismatch("request.deadline_seconds", deadline, limits[name], reason)
     yield from certainty_mismatches(plan, request, {name: known}, limits)
+    yield from run_remarks(plan, request, facts)
     yield from outcome_mismatches(plan, price / MICRO_USD_PER_USD)
 
 
