@@ -65,6 +65,7 @@ def on_l40s(ttft: str, requests: str) -> planopt.Plan:
         target="20tok/s",
         ttft=ttft,
         requests=requests,
+        time_limit="60s",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,7 +28,7 @@ from planopt.serving.search import Aim, find_together, find_units
 from planopt.training.build import TrainingBuild, lay_clusters_out
 from planopt.training.problem import TrainingProblem
 from planopt.training.search import find_clusters
-from planopt.units import MICRO_USD
+from planopt.units import HOURS_PER_YEAR, MICRO_USD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -161,38 +162,48 @@ class ServingQuestion(Question[Problem, Build]):
     def first_aim(self) -> Aim:
         """How far is searched first."""
         problem = self.problem
-        hourly = problem.acquisition.hourly
-        if problem.budget_usd is not None and not hourly:
-            return Aim(price_cap_usd=REACH * problem.budget_usd)
+        if problem.money is not None:
+            return self.up_to(REACH * problem.money)
         if problem.objective != "cheapest":
             alone = problem.objective in ("cost-per-token", "latency")
             return Aim(aim=problem.objective if alone and not problem.limited else None)
-        if problem.acquire == "rent" or self._reach is None:
+        return self.up_to(self.first_cap_usd / self._reach)
+
+    def up_to(self, money: float) -> Aim:
+        """Search for what is not dearer alone than so much of the money asked about."""
+        if money * self._reach >= LAST_CAP_USD:
             return Aim()
-        return Aim(price_cap_usd=_below_the_last(self.first_cap_usd))
+        price = money * self._reach
+        if not self.problem.acquisition.hourly:
+            return Aim(price_cap_usd=price)
+        is_lost = price_of_an_hourly_dollar(self.catalog.cost) is not None
+        # What is rented for a share of the time is paid for no less than that.
+        rent = money / self.catalog.cost.duty
+        return Aim(price_cap_usd=price if is_lost else None, rent_cap_usd_per_hour=rent)
 
     @property
-    def _reach(self) -> float | None:
-        """Purchase money that a dollar of the price stands for; none if it is lost."""
+    def _reach(self) -> float:
+        """Purchase money that a dollar of the money asked about stands for."""
         if not self.problem.acquisition.hourly:
             return 1.0
-        return price_of_an_hourly_dollar(self.catalog.cost)
+        return price_of_an_hourly_dollar(self.catalog.cost) or HOURS_PER_YEAR
 
     def _far_enough(self, found: Found) -> Found:
         """Search further while what is cheapest may lie beyond the price so far."""
-        cap, problem = self.first_aim.price_cap_usd, self.problem
-        if problem.budget_usd is not None and not problem.acquisition.hourly:
+        problem = self.problem
+        if problem.money is not None or problem.objective != "cheapest":
             return found
-        while cap is not None and found.summary.is_cut_by_price:
+        cap = self.first_cap_usd / self._reach
+        while found.summary.is_cut_by_price:
             known = found.rows.best_build(msgspec.json.encode(self.limits.told()))
+            enough = math.inf
             if known is not None:
-                further = REACH if self.is_told else 1.0
-                enough = further * known / MICRO_USD * (self._reach or 1.0)
-                if enough > cap:
-                    found = self.find(Aim(price_cap_usd=enough))
+                enough = (REACH if self.is_told else 1.0) * known / MICRO_USD
+            if enough <= cap:
                 break
-            cap = _below_the_last(cap * CAP_STEP)
-            found = self.find(Aim(price_cap_usd=cap))
+            # What is far dearer than the dearest unit so far is soon known for less.
+            cap = min(enough, cap * CAP_STEP)
+            found = self.find(self.up_to(cap))
         return found
 
     def find(self, aim: Aim) -> Found:
@@ -285,11 +296,6 @@ class ServingQuestion(Question[Problem, Build]):
         """Build of the best purchase, or none if there is none."""
         (best,) = best_of([self])
         return best
-
-
-def _below_the_last(cap_usd: float) -> float | None:
-    """Return a price to search up to; none if it is as well to search them all."""
-    return cap_usd if cap_usd < LAST_CAP_USD else None
 
 
 def _shares_units(problem: Problem) -> bool:

@@ -48,6 +48,8 @@ FINAL_SEED = 1
 SHARE_OF_TIME = 0.8
 """Of the time limit, after which the best that is known must do: its final run and what
 lies beside it take the rest."""
+LAST_RESORT = 0.5
+"""Of the time limit, what is left at least where nothing is known to hold."""
 
 
 class _Told(Struct, frozen=True):
@@ -79,27 +81,33 @@ class Choice(NamedTuple):
 def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     """Choose what keeps its promises in its own simulation, and say what is proven."""
     problem = question.problem
+    until = time.monotonic() + problem.time_limit_seconds
     if problem.objective == "latency" or problem.batch is not None:
-        return _unproven(question, purchase)
-    known = purchase.price_micro_usd
-    if problem.acquisition.hourly or problem.objective != "cheapest":
-        known = None
-    cap = problem.budget_usd
+        return _unproven(question, purchase, until)
+    known = purchase.price_micro_usd if problem.objective == "cheapest" else None
+    cap = problem.money
     if known is not None:
         cap = min(REACH * known / MICRO_USD, cap or math.inf)
-    found, told = _asked(question, purchase, cap)
-    while (
-        cap is not None and found.summary.is_cut_by_price and cap != problem.budget_usd
-    ):
-        if told.value is not None and told.value <= cap * MICRO_USD:
+    found, told = _asked(question, purchase, cap, until)
+    while cap is not None and found.summary.is_cut_by_price and cap != problem.money:
+        reached = cap * MICRO_USD
+        if told.value is not None and told.value <= reached:
+            break
+        if told.ended == "time":
+            # Nothing was looked at that is dearer.
+            bound = reached if told.bound is None else min(told.bound, reached)
+            told = with_changes(told, bound=bound)
             break
         # What is dearer than all that is known can be in no better purchase.
-        cap = problem.budget_usd if told.value is None else told.value / MICRO_USD
-        found, told = _asked(question, purchase, cap)
+        cap = problem.money if told.value is None else told.value / MICRO_USD
+        found, told = _asked(question, purchase, cap, until)
     dear = known is not None and (told.value or 0.0) > MUCH_DEARER * known
+    if not told.counts:
+        last = time.monotonic() + LAST_RESORT * problem.time_limit_seconds
+        until = max(until, last)
     if not told.counts or (told.ended == "time" and dear):
         # The closed form may know one that nobody had the time to look at.
-        other = _unproven(question, purchase, told.bound)
+        other = _unproven(question, purchase, until, told.bound)
         if not told.counts or (other and _is_better(other, problem, told.value)):
             return other
     chosen = build(found, problem, question.limits, told.counts)
@@ -127,9 +135,12 @@ def _is_better(choice: Choice, problem: Problem, value: float | None) -> bool:
 
 
 def _asked(
-    question: ServingQuestion, guess: Purchase, cap_usd: float | None
+    question: ServingQuestion, guess: Purchase, cap: float | None, until: float
 ) -> tuple[Found, _Told]:
-    """Ask the core to settle a question, with OR-Tools for what its fronts lack."""
+    """Ask the core to settle a question, with OR-Tools for what its fronts lack.
+
+    The final run and what lies beside it take the rest of the time.
+    """
     objective = question.problem.objective
     seconds = question.problem.time_limit_seconds
     times = {"cheapest": MICRO_USD, "throughput": -1}.get(objective, 1)
@@ -148,11 +159,12 @@ def _asked(
         "objective": objective,
         "guess": list(guess.counts),
     }
-    parts = parts_of(question.problem, Aim(price_cap_usd=cap_usd))
+    aim = Aim() if cap is None else question.up_to(cap)
+    parts = parts_of(question.problem, aim)
     found, told = question.catalog.native.settle(
         [written(part) for part in parts],
         msgspec.json.encode(asked),
-        SHARE_OF_TIME * seconds,
+        until - time.monotonic() - (1 - SHARE_OF_TIME) * seconds,
         question.found.native,
         solver,
     )
@@ -175,12 +187,14 @@ def _bounded(
 
 
 def _unproven(
-    question: ServingQuestion, purchase: Purchase, bound: float | None = None
+    question: ServingQuestion,
+    purchase: Purchase,
+    until: float,
+    bound: float | None = None,
 ) -> Choice | None:
     """Simulate what the closed form buys, more carefully while it is late."""
     if not purchase.counts:
         return None
-    until = time.monotonic() + question.problem.time_limit_seconds
     choice = _judged(Choice(question, purchase, question.bought(purchase)))
     while time.monotonic() < until:
         late = missed(question.problem, choice.build)

@@ -23,6 +23,8 @@ class Aim(Struct, frozen=True, kw_only=True):
 
     price_cap_usd: float | None = None
     """Price of a unit that is bought, at most."""
+    rent_cap_usd_per_hour: float | None = None
+    """The same of one that is rented."""
     each_batch_up_to: int | None = None
     """Offer each batch up to this one; default: the largest alone, which has the most
     users and throughput, or each even share of the users where latency is sought."""
@@ -65,8 +67,10 @@ def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
             yield {**asked, "search": {**asked["search"], **cap}}
         if problem.acquisition.rents:
             offers = [each for each in problem.hosts if is_offer(each)]
+            cap = {"price_cap_usd": aim.rent_cap_usd_per_hour}
             yield {
                 **asked,
+                "search": {**asked["search"], **cap},
                 "hardware": {**asked["hardware"], "hosts": offers},
                 "rent": problem.acquisition.rent_request(),
             }

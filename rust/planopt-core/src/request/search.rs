@@ -369,7 +369,7 @@ pub fn settle_serving(
         })
         .collect();
     let hourly = parts.iter().any(|part| part.search.hourly);
-    let is_plain = asked.objective == Objective::Cheapest && !hourly && limits.carries_one_demand();
+    let is_plain = asked.objective == Objective::Cheapest && limits.carries_one_demand();
     let settled = settle(
         &settled_parts,
         Settling {

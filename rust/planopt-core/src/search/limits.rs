@@ -89,7 +89,7 @@ pub struct Broken {
 
 impl Limits {
     /// Whether one demand is all that decides which purchase is the cheapest: nothing but the budget
-    /// limits it, and nothing may fail.
+    /// limits it, and what may fail are replicas that serve users.
     pub(crate) fn carries_one_demand(&self) -> bool {
         let Self {
             users,
@@ -103,8 +103,7 @@ impl Limits {
             redundancy,
         } = self;
         // Whatever carries any load has a user.
-        (*users <= 1 || *tokens_per_second <= 0.0)
-            && *redundancy == 0
+        (*tokens_per_second <= 0.0 || (*users <= 1 && *redundancy == 0))
             && stock.is_empty()
             && capital_micro_usd.is_none()
             && accelerators.is_none()

@@ -2,12 +2,15 @@
 
 use super::batch::{Count, Miss, largest};
 use super::goal::{Goal, LatencyGoal};
+use super::in_time::largest_in_time;
 use crate::catalog::Assumptions;
 use crate::compute::Step;
 use crate::load::{Arrivals, Start};
 use crate::parallel::Batching;
 use crate::serving::Replica;
-use crate::serving::engine::{Estimate, Estimator, ReplicaSteps, limits, most_per_second};
+use crate::serving::engine::{
+    EngineLimits, Estimate, Estimator, ReplicaSteps, limits, most_per_second,
+};
 
 /// What a layout supplies within its latencies.
 #[derive(Clone, Copy, Debug)]
@@ -31,15 +34,10 @@ impl Supply {
     }
 }
 
-/// Rates, and numbers of users, are found to a hundredth: closer than the closed form knows them.
-const RATE_STEP: f64 = 0.01;
-
-const BISECTIONS: u32 = 40;
-
 /// Of the requests that a replica could serve one after the other, the share that it must be able to
 /// carry to be a unit. One that is in time only while next to nobody asks, idle for all but a
 /// ten-thousandth of its time, supplies nothing: its rate would be whatever number above zero the
-/// bisection ends at, and a purchase of as many such units as a load needs is none.
+/// search ends at, and a purchase of as many such units as a load needs is none.
 pub(super) const LEAST_LOAD: f64 = 1e-4;
 
 /// Room above the fluid bound, which is a law of means. In the study that it comes from none of 1,715
@@ -54,6 +52,8 @@ pub(crate) struct Most {
     pub(crate) capacity: u32,
     /// Sequences of a micro-batch.
     pub(crate) batch: u32,
+    /// Micro-batches under way.
+    pub(crate) micro_batches: f64,
     /// Tokens per second.
     pub(crate) tokens_per_second: f64,
 }
@@ -87,16 +87,23 @@ impl Most {
         let decoding = largest(1, |batch| batch <= capacity && in_time(batch));
         let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
         let steps = ReplicaSteps { replica, in_flight };
-        let tpot = latency.tpot.map(|most| BEYOND * most);
-        let rate = BEYOND * most_per_second(&steps, &limits, &latency.traffic, tpot);
+        let tokens_per_second = most_tokens(&steps, &limits, latency);
+        let rate = tokens_per_second / latency.output;
         let waiting = latency.ttft.map_or(f64::INFINITY, |ttft| rate * ttft);
         let micro_batches = f64::from(limits.micro_batches);
         Some(Self {
             capacity,
             batch: whole(f64::from(decoding) + waiting / micro_batches).min(capacity),
-            tokens_per_second: rate * latency.output,
+            micro_batches,
+            tokens_per_second,
         })
     }
+}
+
+/// Tokens per second that no engine exceeds in the long run.
+fn most_tokens(steps: &ReplicaSteps, limits: &EngineLimits, latency: &LatencyGoal) -> f64 {
+    let tpot = latency.tpot.map(|most| BEYOND * most);
+    BEYOND * most_per_second(steps, limits, &latency.traffic, tpot) * latency.output
 }
 
 /// The most that a layout supplies within the goal's latencies.
@@ -148,7 +155,11 @@ pub(crate) fn supply(
         micro_batches: f64::from(limits.micro_batches),
     };
     let (batch, estimate) = if latency.at_random {
-        asked.most_requests(capacity, count)?
+        let tokens = match most {
+            Some(most) => most.tokens_per_second,
+            None => most_tokens(&steps, &limits, latency),
+        };
+        asked.most_requests(tokens / latency.output, capacity, count)?
     } else {
         let highest = most.map_or(capacity, |most| most.batch.min(capacity));
         asked.most_users(smallest, highest, count)?
@@ -200,105 +211,71 @@ impl LatencyRequest<'_> {
         capacity: u32,
         count: &mut Count,
     ) -> Result<(u32, Estimate), Miss> {
-        let users = |batch: u32| {
-            let users = (f64::from(batch) * self.micro_batches).round();
-            self.estimator.at(
-                &Arrivals::Closed {
-                    users: whole(users),
-                    think_seconds: 0.0,
-                    start: Start::Spread,
-                },
-                1.0,
-            )
+        let users = |batch: f64| Arrivals::Closed {
+            users: whole((batch * self.micro_batches).round()),
+            think_seconds: 0.0,
+            start: Start::Spread,
         };
-        count.evaluated += 1;
-        let fewest = users(smallest);
-        if let Some(miss) = self.miss(&fewest) {
-            return Err(miss);
-        }
-        let (mut low, mut high) = (smallest, capacity.max(smallest));
-        let mut best = fewest;
-        while f64::from(high - low) > RATE_STEP * f64::from(low) {
-            // By ratio while the ends are far apart: the answer is rarely a few.
-            let middle = if low.saturating_mul(4) < high {
-                whole((f64::from(low) * f64::from(high)).sqrt())
-            } else {
-                low + (high - low).div_ceil(2)
-            };
-            count.evaluated += 1;
-            let estimate = users(middle);
-            if self.miss(&estimate).is_none() {
-                (low, best) = (middle, estimate);
-            } else {
-                high = middle - 1;
-            }
-        }
-        Ok((low, best))
+        let smallest = f64::from(smallest);
+        let mut best = self.judged(&users(smallest), count)?;
+        let beyond = f64::from(capacity).max(smallest) + 1.0;
+        let batch = largest_in_time(smallest, beyond, 0.0, true, |batch| {
+            let found = self.judged(&users(batch), count);
+            best = found.unwrap_or(best);
+            found.is_ok()
+        });
+        Ok((whole(batch), best))
     }
 
-    /// The highest rate of arrivals at which requests are served in time, and the batch that is
-    /// then decoding.
-    fn most_requests(&self, capacity: u32, count: &mut Count) -> Result<(u32, Estimate), Miss> {
-        let mut in_time = |per_second| {
-            count.evaluated += 1;
-            let arrivals = match self.latency.arrival_cv {
-                Some(cv) => Arrivals::Gamma { per_second, cv },
-                None => Arrivals::Poisson { per_second },
-            };
-            let estimate = self.estimator.at(&arrivals, 1.0);
-            self.miss(&estimate).map_or(Ok(estimate), Err)
+    /// The highest rate of arrivals below `most` at which requests are served in time, and the batch
+    /// that is then decoding.
+    fn most_requests(
+        &self,
+        most: f64,
+        capacity: u32,
+        count: &mut Count,
+    ) -> Result<(u32, Estimate), Miss> {
+        let arrivals = |per_second| match self.latency.arrival_cv {
+            Some(cv) => Arrivals::Gamma { per_second, cv },
+            None => Arrivals::Poisson { per_second },
         };
         // Next to nobody is as fast as it gets.
-        let alone = in_time(f64::MIN_POSITIVE)?;
+        let alone = self.judged(&arrivals(f64::MIN_POSITIVE), count)?;
         let one_by_one = 1.0 / (alone.ttft_mean() + self.latency.output * alone.tpot_mean());
-        let (mut low, mut high) = (0.0, one_by_one);
-        let mut best = in_time(high);
-        for _ in 1..BISECTIONS {
-            if best.is_err() {
-                break;
+        let mut best = Err(Miss::Prefill(f64::INFINITY));
+        largest_in_time(0.0, most, LEAST_LOAD * one_by_one, false, |rate| {
+            let found = self.judged(&arrivals(rate), count);
+            if found.is_ok() || best.is_err() {
+                best = found;
             }
-            (low, high) = (high, high * 2.0);
-            let estimate = in_time(high);
-            if estimate.is_err() {
-                break;
-            }
-            best = estimate;
-        }
-        for _ in 0..BISECTIONS {
-            if high - low < RATE_STEP * high || high < LEAST_LOAD * one_by_one {
-                break;
-            }
-            let rate = f64::midpoint(low, high);
-            let estimate = in_time(rate);
-            if estimate.is_ok() {
-                low = rate;
-            } else {
-                high = rate;
-            }
-            if estimate.is_ok() || best.is_err() {
-                best = estimate;
-            }
-        }
+            found.is_ok()
+        });
         let best = best?;
         let batch = whole((best.decoding / self.micro_batches).ceil()).clamp(1, capacity);
         Ok((batch, best))
     }
 
-    /// The latency that is too long, if one is.
-    fn miss(&self, estimate: &Estimate) -> Option<Miss> {
+    /// What the closed form says of a load that is served in time, or the latency that is too long.
+    fn judged(&self, arrivals: &Arrivals, count: &mut Count) -> Result<Estimate, Miss> {
+        count.evaluated += 1;
         let share = self.latency.share;
+        let estimate = self.estimator.at(arrivals, 1.0);
         if estimate.is_overloaded {
-            return Some(Miss::Prefill(f64::INFINITY));
+            return Err(Miss::Prefill(f64::INFINITY));
         }
         if let Some(most) = self.latency.tpot {
             let tpot = estimate.tpot(share);
             if tpot > most {
-                return Some(Miss::Target(1.0 / tpot));
+                return Err(Miss::Target(1.0 / tpot));
             }
         }
-        let most = self.latency.ttft?;
-        let ttft = estimate.ttft(share);
-        (ttft > most).then_some(Miss::Prefill(ttft))
+        if let Some(most) = self.latency.ttft {
+            let ttft = estimate.ttft(share);
+            if ttft > most {
+                return Err(Miss::Prefill(ttft));
+            }
+        }
+        Ok(estimate)
     }
 }
 

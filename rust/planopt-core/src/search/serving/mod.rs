@@ -5,6 +5,7 @@ mod connection;
 mod fastest;
 mod found;
 mod goal;
+mod in_time;
 mod latency;
 mod layouts;
 mod pools;

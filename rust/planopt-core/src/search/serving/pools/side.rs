@@ -8,6 +8,7 @@ use crate::load::Arrivals;
 use crate::parallel::{Batching, Layout, Placement, Stage, stages};
 use crate::search::serving::batch;
 use crate::search::serving::goal::LatencyGoal;
+use crate::search::serving::in_time::largest_in_time;
 use crate::search::serving::latency::{LEAST_LOAD, whole};
 use crate::serving::engine::{Estimator, ReplicaSteps, Traffic, limits};
 use crate::serving::{Prepared, Replica};
@@ -39,11 +40,6 @@ pub(super) struct Side<'a> {
 /// Sizes of replicas that are asked about in full.
 const MOST_SIZES: usize = 8;
 
-/// Rates are found to a hundredth: closer than the closed form knows them.
-const RATE_STEP: f64 = 0.01;
-
-const BISECTIONS: u32 = 24;
-
 impl Side<'_> {
     pub(super) fn accelerators(&self) -> u32 {
         self.placement.accelerators()
@@ -58,22 +54,11 @@ impl Side<'_> {
     /// The highest rate of requests at which `in_time` holds of what the closed form says; none
     /// where that is next to none.
     pub(super) fn rate(&self, in_time: impl Fn(&Self, f64) -> bool) -> f64 {
-        let (mut low, mut high) = (0.0, self.bound);
-        if in_time(self, high) {
-            return high;
+        if in_time(self, self.bound) {
+            return self.bound;
         }
-        for _ in 0..BISECTIONS {
-            if high - low < RATE_STEP * high || high < LEAST_LOAD * self.bound {
-                break;
-            }
-            let rate = f64::midpoint(low, high);
-            if in_time(self, rate) {
-                low = rate;
-            } else {
-                high = rate;
-            }
-        }
-        low
+        let least = LEAST_LOAD * self.bound;
+        largest_in_time(0.0, self.bound, least, false, |rate| in_time(self, rate))
     }
 
     /// Whether prompts are read so fast that, with `after` seconds more, they are in time.

@@ -4,7 +4,8 @@
 //! shifted by one more copy, column by column. Sums that cannot become cheaper than a purchase that
 //! is known are dropped: what is missing costs no less than by the cheapest rate of all.
 
-use std::collections::BTreeMap;
+use crate::quantity::real;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A column: so much money for so much rate.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,34 @@ pub(crate) fn cheapest(
         }
         above *= WIDER;
     }
+}
+
+/// The cheapest purchase that serves so many `users` with any `spare` replicas gone; of each column
+/// how many replicas it has, and the users of one. What is lost at worst is so many times the users
+/// of some replica: each of these sizes is tried, and larger replicas count as that large.
+pub(crate) fn cheapest_for_users(
+    columns: &[(Column, u32, u32)],
+    users: u64,
+    spare: u64,
+    mut most: Option<i64>,
+) -> Option<(BTreeMap<usize, u64>, i64)> {
+    let sizes = columns.iter().map(|(.., of_one)| u64::from(*of_one));
+    let sizes: BTreeSet<u64> = sizes
+        .map(|of_one| if spare > 0 { of_one } else { users }.min(users))
+        .collect();
+    let mut best = None;
+    for size in sizes {
+        let counted = |(column, replicas, of_one): &(Column, u32, u32)| Column {
+            rate: real(u64::from(*of_one).min(size) * u64::from(*replicas)),
+            ..*column
+        };
+        let columns: Vec<Column> = columns.iter().map(counted).collect();
+        if let Some(found) = cheapest(&columns, real(users + spare * size), most) {
+            most = Some(found.1 - 1);
+            best = Some(found);
+        }
+    }
+    best
 }
 
 /// The columns of which no copies of another one cost no more and carry as much.
@@ -168,7 +197,7 @@ fn within(
 
 #[cfg(test)]
 mod tests {
-    use super::{Column, cheapest};
+    use super::{Column, cheapest, cheapest_for_users};
     use crate::quantity::real;
     use proptest::prelude::*;
 
@@ -201,6 +230,35 @@ mod tests {
         best
     }
 
+    /// Every purchase of few enough copies, one after the other.
+    fn least(
+        columns: &[(Column, u32, u32)],
+        counts: &mut Vec<u64>,
+        spent: i64,
+        best: &mut i64,
+        holds: &dyn Fn(&[u64]) -> bool,
+    ) {
+        if spent >= *best {
+            return;
+        }
+        if counts.len() == columns.len() {
+            if holds(counts) {
+                *best = spent;
+            }
+            return;
+        }
+        let price = columns[counts.len()].0.price;
+        for copies in 0_u64.. {
+            let spent = spent + copies.cast_signed() * price;
+            if spent >= *best {
+                return;
+            }
+            counts.push(copies);
+            least(columns, counts, spent, best, holds);
+            counts.pop();
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_is_cheaper_than_the_cheapest(
@@ -225,6 +283,40 @@ mod tests {
             prop_assert_eq!(price, brute(&columns, demand));
             prop_assert!(cheapest(&columns, demand, Some(price - 1)).is_none());
             prop_assert!(cheapest(&columns, demand, Some(price)).is_some());
+        }
+
+        #[test]
+        fn users_are_served_whichever_replica_fails(
+            columns in prop::collection::vec((1_i64..60, 1_u32..4, 1_u32..40), 1..5),
+            users in 1_u32..60,
+            spare in 0_u64..2,
+        ) {
+            let users = u64::from(users);
+            let columns: Vec<(Column, u32, u32)> = columns
+                .iter()
+                .enumerate()
+                .map(|(place, (price, replicas, of_one))| {
+                    (Column { place, price: *price, rate: 0.0 }, *replicas, *of_one)
+                })
+                .collect();
+            let left = |counts: &[u64]| {
+                let all: u64 = columns
+                    .iter()
+                    .zip(counts)
+                    .map(|((_, replicas, of_one), n)| n * u64::from(*replicas) * u64::from(*of_one))
+                    .sum();
+                let used = columns.iter().zip(counts).filter(|(_, n)| **n > 0);
+                let largest = used.map(|((.., of_one), _)| u64::from(*of_one)).max();
+                all - spare * largest.unwrap_or(0)
+            };
+            let (counts, price) = cheapest_for_users(&columns, users, spare, None).expect("some");
+            let found: Vec<u64> = (0..columns.len())
+                .map(|place| counts.get(&place).copied().unwrap_or(0))
+                .collect();
+            prop_assert!(left(&found) >= users);
+            let mut best = price;
+            least(&columns, &mut Vec::new(), 0, &mut best, &|counts| left(counts) >= users);
+            prop_assert_eq!(price, best);
         }
     }
 }

@@ -72,7 +72,7 @@ impl Line<'_> {
 
 /// What has been shown of the rate of a replica: requests per second, or users of whom each waits
 /// for his answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bracket {
     /// The largest that was decided to hold, or none.
     pub(super) good: f64,
@@ -143,11 +143,7 @@ pub(super) struct Kind {
     layout: Layout,
     placement: Placement,
     in_flight: u32,
-    /// Sequences of a micro-batch that fit.
-    capacity: u32,
-    micro_batches: f64,
-    /// What it cannot supply more than, per second.
-    most_tokens: f64,
+    most: Most,
     pub(super) bracket: Bracket,
     table: Option<StepTable>,
 }
@@ -235,7 +231,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
                     .iter()
                     .filter_map(|candidate| of_candidate(&part, is_closed, candidate, &demand))
                     .collect();
-                let covered = kinds.iter().map(|(kind, _)| u64::from(kind.capacity));
+                let covered = kinds.iter().map(|(kind, _)| u64::from(kind.most.capacity));
                 result.covered += covered.sum::<u64>();
                 result.evaluated += u64::try_from(kinds.len()).unwrap_or(u64::MAX);
                 (line, kinds, result)
@@ -390,24 +386,19 @@ impl<'s, 'a> Kinds<'s, 'a> {
             assumptions,
             ..
         } = self.part;
-        let most = Most {
-            capacity: kind.capacity,
-            batch: whole(kind.bracket.fluid / kind.micro_batches),
-            tokens_per_second: kind.most_tokens,
-        };
         let count = &mut Count::default();
         let found = supply(
             &replica,
             goal,
             latency,
             kind.in_flight,
-            Some(most),
+            Some(kind.most),
             assumptions,
             count,
         );
         let found = found.ok()?;
         Some(if self.judge.is_closed() {
-            f64::from(found.batch) * kind.micro_batches
+            f64::from(found.batch) * kind.most.micro_batches
         } else {
             found.tokens_per_second / latency.output
         })
@@ -437,7 +428,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
         let tokens = if is_shown {
             bracket.tokens
         } else {
-            kind.most_tokens
+            kind.most.tokens_per_second
         };
         (whole(rate), tokens)
     }
@@ -460,7 +451,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             rate * tpot * (latency.output - 1.0).max(0.0)
         };
         let batching = Batching {
-            batch: whole((sequences / kind.micro_batches).ceil()).clamp(1, kind.capacity),
+            batch: whole((sequences / kind.most.micro_batches).ceil()).clamp(1, kind.most.capacity),
             in_flight: kind.in_flight,
         };
         let of_replica = if self.judge.is_closed() {
@@ -563,16 +554,8 @@ fn of_candidate<'a>(
     if most.tokens_per_second <= 0.0 || alone(replica, latency, one).is_some() {
         return None;
     }
-    let limits = limits(
-        &latency.engine,
-        replica,
-        in_flight,
-        question.overlap,
-        assumptions,
-    );
-    let micro_batches = f64::from(limits.micro_batches);
     let fluid = if is_closed {
-        f64::from(most.batch) * micro_batches
+        f64::from(most.batch) * most.micro_batches
     } else {
         most.tokens_per_second / latency.output
     };
@@ -590,19 +573,12 @@ fn of_candidate<'a>(
         layout: *layout,
         placement: *placement,
         in_flight,
-        capacity: most.capacity,
-        micro_batches,
-        most_tokens: most.tokens_per_second,
+        most,
         bracket: Bracket {
-            good: 0.0,
             late: fluid,
             open: f64::INFINITY,
             fluid,
-            level: 0,
-            lates: 0,
-            tokens: 0.0,
-            tpot: 0.0,
-            before: 0.0,
+            ..Bracket::default()
         },
         table: None,
     };

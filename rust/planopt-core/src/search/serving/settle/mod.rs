@@ -9,7 +9,7 @@ mod fronts;
 mod judge;
 mod kinds;
 
-use self::fronts::{Column, cheapest};
+use self::fronts::{Column, cheapest, cheapest_for_users};
 use self::judge::Verdict;
 pub use self::kinds::SettledPart;
 use self::kinds::{Kind, Kinds, OfKind, rounded};
@@ -316,36 +316,7 @@ impl<'a> Loop<'_, '_, 'a> {
             .filter(|&place| self.rate(&self.kinds[self.units[place].0], at) > 0.0)
             .collect();
         if let Buyer::Fronts = self.buyer {
-            let limits = self.settling.limits;
-            let by_users = limits.tokens_per_second <= 0.0;
-            let columns: Vec<Column> = there
-                .iter()
-                .map(|&place| {
-                    let (kind, unit) = &self.units[place];
-                    let part = &self.parts[self.of_part[*kind]];
-                    let kind = &self.kinds[*kind];
-                    let (users, tokens) = part.supplied(kind, self.rate(kind, at));
-                    let of_users = f64::from(users) * f64::from(unit.unit.replicas);
-                    Column {
-                        place,
-                        price: self.price(unit).0,
-                        rate: if by_users {
-                            of_users
-                        } else {
-                            tokens * unit.at_work()
-                        },
-                    }
-                })
-                .collect();
-            let demand = if by_users {
-                real(limits.users)
-            } else {
-                limits.tokens_per_second
-            };
-            let most = limits
-                .budget_micro_usd
-                .and_then(|most| i64::try_from(most).ok());
-            let (counts, price) = cheapest(&columns, demand, most)?;
+            let (counts, price) = self.cheapest(&there, at)?;
             let value = real(price.unsigned_abs());
             return Some(Bought {
                 counts,
@@ -374,6 +345,32 @@ impl<'a> Loop<'_, '_, 'a> {
             counts: counts.collect(),
             ..bought
         })
+    }
+
+    /// The cheapest purchase of some units at some rates.
+    fn cheapest(&self, there: &[usize], at: At) -> Option<(BTreeMap<usize, u64>, i64)> {
+        let limits = self.settling.limits;
+        let budget = limits.budget_micro_usd;
+        let most = budget.and_then(|most| i64::try_from(most).ok());
+        let supplied = there.iter().map(|&place| {
+            let (kind, unit) = &self.units[place];
+            let part = &self.parts[self.of_part[*kind]];
+            let kind = &self.kinds[*kind];
+            let (users, tokens) = part.supplied(kind, self.rate(kind, at));
+            let column = Column {
+                place,
+                price: self.price(unit).0,
+                rate: tokens * unit.at_work(),
+            };
+            (column, unit.unit.replicas, users)
+        });
+        if limits.tokens_per_second > 0.0 {
+            let columns: Vec<Column> = supplied.map(|(column, ..)| column).collect();
+            cheapest(&columns, limits.tokens_per_second, most)
+        } else {
+            let columns: Vec<_> = supplied.collect();
+            cheapest_for_users(&columns, limits.users, limits.redundancy, most)
+        }
     }
 
     /// Looks at the kinds of a purchase that nobody has shown to hold, at the least rates at which it
@@ -440,7 +437,8 @@ impl<'a> Loop<'_, '_, 'a> {
             let (_, tokens) = part.supplied(&self.kinds[*kind], 1.0);
             limits.tokens_per_second * (1.0 + AS_GOOD) / (copies * unit.at_work() * tokens)
         } else {
-            (real(limits.users) / (copies * f64::from(unit.unit.replicas))).ceil()
+            let left = copies * f64::from(unit.unit.replicas) - real(limits.redundancy);
+            (real(limits.users) / left.max(1.0)).ceil()
         };
         (copies >= 1.0).then_some(of_copies)
     }

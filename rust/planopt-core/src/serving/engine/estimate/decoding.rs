@@ -3,6 +3,8 @@
 use super::estimator::Estimator;
 use super::machine::Machine;
 use super::population::Population;
+use super::reading::GRID;
+use super::surface::Linear;
 use crate::catalog::Policy;
 
 /// Who arrives.
@@ -34,14 +36,11 @@ const ROUNDS: u32 = 40;
 /// Turns after which the time of a token in a full engine has settled.
 const FEW_TURNS: u32 = 3;
 
-/// Numbers of decoding sequences that token times are worked out for.
-const GRID: usize = 10;
-
 /// Token times by the number of those who decode in a micro-batch.
 struct TokenTimes {
-    at: [f64; GRID],
     /// With as many prompts read as arrive.
-    seconds: [f64; GRID],
+    seconds: Linear<GRID>,
+    places: f64,
     /// With all places taken and others in line: one is read for each that leaves.
     in_line: f64,
     /// With all places taken and no prompt to read.
@@ -49,53 +48,32 @@ struct TokenTimes {
 }
 
 impl TokenTimes {
-    fn new(machine: &Machine, places: f64, rate: f64, behind: f64) -> Self {
-        let mut at = [0.0; GRID];
-        for (place, n) in at.iter_mut().enumerate() {
-            let share = f64::from(u32::try_from(place).unwrap_or(0)) / (real(GRID) - 1.0);
-            *n = 1.0 + (places - 1.0) * share * share;
-        }
-        let mut seconds = [0.0; GRID];
-        let (mut in_line, mut alone) = (0.0, 0.0);
-        for (cell, &n) in at.iter().enumerate() {
-            let reading = machine.reading(n);
-            seconds[cell] =
-                reading.decode / (1.0 - machine.share(&reading, rate, places - n + 1.0));
-            if cell + 1 == GRID {
-                alone = reading.decode;
-                // One leaves, and another is read, for each that has been read and answered.
-                in_line = seconds[cell];
-                for _ in 0..FEW_TURNS {
-                    let leaving = match machine.policy {
-                        Policy::DecodeFirst => {
-                            n * in_line / (behind * in_line + reading.own_mean())
-                        }
-                        // Nobody's tokens are put out while prompts are read.
-                        Policy::PrefillFirst => n / behind.max(1.0),
-                    };
-                    in_line = machine.token_time_with(&reading, leaving);
-                }
-            }
+    fn new(estimator: &Estimator, machine: &Machine, rate: f64, behind: f64) -> Self {
+        let readings = &estimator.readings;
+        let (places, reading) = &readings[GRID - 1];
+        let seconds = readings.each_ref().map(|(n, reading)| {
+            reading.decode / (1.0 - machine.share(reading, rate, places - n + 1.0))
+        });
+        // One leaves, and another is read, for each that has been read and answered.
+        let mut in_line = seconds[GRID - 1];
+        for _ in 0..FEW_TURNS {
+            let leaving = match machine.policy {
+                Policy::DecodeFirst => places * in_line / (behind * in_line + reading.own_mean()),
+                // Nobody's tokens are put out while prompts are read.
+                Policy::PrefillFirst => places / behind.max(1.0),
+            };
+            in_line = machine.token_time_with(reading, leaving);
         }
         Self {
-            at,
-            seconds,
+            seconds: Linear::new(readings.each_ref().map(|(n, _)| *n), seconds),
+            places: *places,
             in_line,
-            alone,
+            alone: reading.decode,
         }
     }
 
     fn at(&self, n: f64) -> f64 {
-        let mut cell = 0;
-        while cell + 2 < GRID && n > self.at[cell + 1] {
-            cell += 1;
-        }
-        let width = self.at[cell + 1] - self.at[cell];
-        if width <= 0.0 {
-            return self.seconds[cell];
-        }
-        let along = ((n - self.at[cell]) / width).clamp(0.0, 1.0);
-        self.seconds[cell] + (self.seconds[cell + 1] - self.seconds[cell]) * along
+        self.seconds.at(n.min(self.places))
     }
 }
 
@@ -106,7 +84,7 @@ pub(super) fn decoding(estimator: &Estimator, rate: f64, source: Source) -> Deco
     let behind = machine.traffic.output.mean - 1.0;
     match source {
         Source::Open { .. } => {
-            let times = TokenTimes::new(machine, places, rate, behind);
+            let times = TokenTimes::new(estimator, machine, rate, behind);
             let micro_batches = machine.micro_batches;
             let usual = (rate * behind * times.at(1.0)).clamp(1.0, places);
             let reading = machine.reading(usual);
@@ -168,20 +146,11 @@ pub(super) fn decoding(estimator: &Estimator, rate: f64, source: Source) -> Deco
             Decoding {
                 population: Population {
                     decoding: n,
-                    variance: 0.0,
-                    full: 0.0,
-                    falls_by: 0.0,
-                    until_free: 0.0,
-                    reads_in_line: 0.0,
+                    ..Population::default()
                 },
                 tpot: time(n),
                 slope: 0.0,
             }
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a handful")]
-fn real(count: usize) -> f64 {
-    count as f64
 }

@@ -1,6 +1,7 @@
 //! The estimator, and what follows from an engine and its traffic alone.
 
 use super::machine::Machine;
+use super::reading::Readings;
 use super::surface::Surface;
 use super::traffic::Traffic;
 use crate::catalog::RequestOverhead;
@@ -13,6 +14,7 @@ use crate::serving::engine::step::StepTime;
 pub struct Estimator {
     pub(crate) traffic: Traffic,
     surface: Surface,
+    pub(super) readings: Readings,
     pub(crate) limits: EngineLimits,
     /// Sequences of a micro-batch that places and pages allow.
     pub(crate) places: f64,
@@ -79,24 +81,31 @@ impl Estimator {
             traffic.mean_attended_tokens(),
             traffic.decode_context(),
         );
+        let places = places.min((budget - 1.0).max(1.0));
+        let readings = machine(&surface, &traffic, &limits).readings(places);
         Self {
             traffic,
             surface,
+            readings,
             limits,
-            places: places.min((budget - 1.0).max(1.0)),
+            places,
             places_deviation,
             overhead,
         }
     }
 
     pub(crate) fn machine(&self) -> Machine<'_> {
-        Machine {
-            surface: &self.surface,
-            traffic: &self.traffic,
-            policy: self.limits.policy,
-            budget: f64::from(self.limits.token_budget).min(LARGEST_STEP),
-            micro_batches: f64::from(self.limits.micro_batches.max(1)),
-        }
+        machine(&self.surface, &self.traffic, &self.limits)
+    }
+}
+
+fn machine<'e>(surface: &'e Surface, traffic: &'e Traffic, limits: &EngineLimits) -> Machine<'e> {
+    Machine {
+        surface,
+        traffic,
+        policy: limits.policy,
+        budget: f64::from(limits.token_budget).min(LARGEST_STEP),
+        micro_batches: f64::from(limits.micro_batches.max(1)),
     }
 }
 

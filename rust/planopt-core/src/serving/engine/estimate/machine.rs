@@ -1,6 +1,6 @@
 //! An engine that reads and decodes, as waiting sees it.
 
-use super::surface::Surface;
+use super::surface::{Beside, Surface};
 use super::traffic::{STRATA, Traffic};
 use crate::catalog::Policy;
 
@@ -19,6 +19,8 @@ pub(crate) struct Machine<'s> {
 pub(super) struct Reading {
     /// Sequences that get a token in the steps that read.
     pub(super) beside: f64,
+    /// How long those take.
+    pub(super) steps: Beside,
     /// Tokens of prompts in a full step.
     pub(super) chunk: f64,
     /// A step that only decodes.
@@ -41,9 +43,7 @@ impl Machine<'_> {
             let tokens = reading.last[at].0 + others;
             let attended_tokens = self.traffic.attended_tokens(at);
             let full = reading.chunk.min(tokens);
-            let last = self
-                .surface
-                .attending_to(full, reading.beside, attended_tokens);
+            let last = reading.steps.attending_to(full, attended_tokens);
             let beyond = (tokens - full) / reading.chunk;
             steps * each + last + beyond * reading.full_step
         })

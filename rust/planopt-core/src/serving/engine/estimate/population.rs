@@ -6,7 +6,7 @@
 //! length falls off geometrically.
 
 /// The chain, summed up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Population {
     /// Mean number of those who decode.
     pub(super) decoding: f64,
@@ -61,14 +61,7 @@ impl Population {
                 break;
             }
         }
-        let mut population = Self {
-            decoding: 0.0,
-            variance: 0.0,
-            full: 0.0,
-            falls_by: 0.0,
-            until_free: 0.0,
-            reads_in_line: 0.0,
-        };
+        let mut population = Self::default();
         if is_full {
             let decodes = seconds_in_line;
             let held = decodes + read_seconds;

@@ -5,6 +5,15 @@ use super::machine::{MOST_SHARE, Machine, Reading};
 use super::traffic::{STRATA, mean};
 use crate::catalog::Policy;
 
+/// Numbers of decoding sequences that token times are worked out for.
+pub(super) const GRID: usize = 10;
+
+/// The last of them, counted from none.
+const LAST: f64 = 9.0;
+
+/// How prompts are read beside each of these numbers.
+pub(super) type Readings = [(f64, Reading); GRID];
+
 impl Reading {
     /// Seconds of all steps of a stratum of prompts.
     pub(super) fn own(&self, at: usize) -> f64 {
@@ -32,15 +41,25 @@ impl Reading {
 }
 
 impl Machine<'_> {
+    /// How prompts are read beside numbers up to all places, at any rate.
+    pub(super) fn readings(&self, places: f64) -> Readings {
+        std::array::from_fn(|cell| {
+            let share = f64::from(u32::try_from(cell).unwrap_or(0)) / LAST;
+            let n = 1.0 + (places - 1.0) * share * share;
+            (n, self.reading(n))
+        })
+    }
+
     pub(super) fn reading(&self, decoding: f64) -> Reading {
         let beside = match self.policy {
             Policy::DecodeFirst => decoding,
             Policy::PrefillFirst => 0.0,
         };
+        let steps_beside = self.surface.beside(beside);
         let chunk = (self.budget - beside).max(1.0);
         let mut full = [(0.0, 0.0); STRATA];
         let mut last = [(0.0, 0.0); STRATA];
-        let alike = self.traffic.prompts_are_alike();
+        let alike = self.traffic.prompts_are_alike;
         for at in 0..STRATA {
             if alike && at > 0 {
                 (full[at], last[at]) = (full[0], last[0]);
@@ -50,19 +69,17 @@ impl Machine<'_> {
             let attended_tokens = self.traffic.attended_tokens(at);
             let steps = ((tokens / chunk).ceil() - 1.0).max(0.0);
             let rest = tokens - steps * chunk;
-            let full_step = self.surface.attending_to(chunk, beside, attended_tokens);
+            let full_step = steps_beside.attending_to(chunk, attended_tokens);
             full[at] = (steps, full_step);
-            last[at] = (
-                rest,
-                self.surface.attending_to(rest, beside, attended_tokens),
-            );
+            last[at] = (rest, steps_beside.attending_to(rest, attended_tokens));
         }
-        let full_step = self.surface.at(chunk, beside);
-        let half_step = self.surface.at(chunk / 2.0, beside);
+        let full_step = steps_beside.at(chunk);
+        let half_step = steps_beside.at(chunk / 2.0);
         Reading {
             beside,
+            steps: steps_beside,
             chunk,
-            decode: self.surface.at(0.0, decoding),
+            decode: self.surface.decode(decoding),
             full,
             last,
             per_token: ((full_step - half_step) / (chunk / 2.0)).max(0.0),
@@ -126,9 +143,7 @@ impl Machine<'_> {
             let (rest, _) = reading.last[at];
             let tokens = (rest + others).min(reading.chunk);
             let attended_tokens = self.traffic.attended_tokens(at);
-            let last = self
-                .surface
-                .attending_to(tokens, reading.beside, attended_tokens);
+            let last = reading.steps.attending_to(tokens, attended_tokens);
             steps * (each - reading.decode) + (last - reading.decode) * rest / tokens
         })
     }

@@ -12,8 +12,8 @@ const POPULATIONS: usize = 5;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surface {
     reads: [f64; READS],
-    populations: [f64; POPULATIONS],
-    seconds: [[f64; POPULATIONS]; READS],
+    /// By sequences, for each number of tokens read.
+    seconds: [Linear<POPULATIONS>; READS],
     /// Tokens looked at that the grid was asked for.
     attended_tokens: f64,
     /// Seconds per token read and token looked at more.
@@ -56,53 +56,85 @@ impl Surface {
             };
             step.seconds(&work).latency
         };
-        let mut seconds = [[0.0; POPULATIONS]; READS];
-        for (row, &read) in seconds.iter_mut().zip(&reads) {
-            for (cell, &population) in row.iter_mut().zip(&populations) {
-                *cell = time(read, population, attended_tokens);
-            }
-        }
+        let seconds = reads.map(|read| {
+            let row = populations.map(|population| time(read, population, attended_tokens));
+            Linear::new(populations, row)
+        });
         let farther = time(budget, 0.0, 2.0 * attended_tokens);
-        let per_attended_token = (farther - seconds[READS - 1][0]) / (budget * attended_tokens);
+        let per_attended_token =
+            (farther - seconds[READS - 1].at(0.0)) / (budget * attended_tokens);
         Self {
             reads,
-            populations,
             seconds,
             attended_tokens,
             per_attended_token: per_attended_token.max(0.0),
         }
     }
 
-    /// Time of a step that reads `read` tokens of prompts of average length.
-    pub(super) fn at(&self, read: f64, population: f64) -> f64 {
-        let (row, along) = place(&self.reads, read);
-        let (column, across) = place(&self.populations, population);
-        let between = |low: f64, high: f64, share: f64| low + (high - low) * share;
-        let [low, high] = [row, row + 1].map(|row| {
-            let cells = &self.seconds[row];
-            between(cells[column], cells[column + 1], across)
-        });
-        between(low, high, along)
+    /// Times of steps beside so many decoding sequences.
+    pub(super) fn beside(&self, population: f64) -> Beside {
+        Beside {
+            steps: Linear::new(
+                self.reads,
+                self.seconds.each_ref().map(|row| row.at(population)),
+            ),
+            attended_tokens: self.attended_tokens,
+            per_attended_token: self.per_attended_token,
+        }
     }
 
-    /// The same for prompts whose tokens attend to `attended_tokens`.
-    pub(super) fn attending_to(&self, read: f64, population: f64, attended_tokens: f64) -> f64 {
-        let more = read * (attended_tokens - self.attended_tokens) * self.per_attended_token;
-        (self.at(read, population) + more).max(f64::MIN_POSITIVE)
+    /// Time of a step that only decodes.
+    pub(super) fn decode(&self, population: f64) -> f64 {
+        self.seconds[0].at(population)
     }
 }
 
-/// The cell of a grid that `x` is in, and how far along; beyond the grid it goes on as it ends.
-fn place<const N: usize>(grid: &[f64; N], x: f64) -> (usize, f64) {
-    let mut at = 0;
-    while at + 2 < N && x > grid[at + 1] {
-        at += 1;
+/// Times of steps that read beside a number of decoding sequences.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    steps: Linear<READS>,
+    attended_tokens: f64,
+    per_attended_token: f64,
+}
+
+impl Beside {
+    /// Time of a step that reads `read` tokens of prompts of average length.
+    pub(super) fn at(&self, read: f64) -> f64 {
+        self.steps.at(read)
     }
-    let width = grid[at + 1] - grid[at];
-    let along = if width > 0.0 {
-        (x - grid[at]) / width
-    } else {
-        0.0
-    };
-    (at, along.max(0.0))
+
+    /// The same for prompts whose tokens attend to `attended_tokens`.
+    pub(super) fn attending_to(&self, read: f64, attended_tokens: f64) -> f64 {
+        let more = read * (attended_tokens - self.attended_tokens) * self.per_attended_token;
+        (self.at(read) + more).max(f64::MIN_POSITIVE)
+    }
+}
+
+/// A figure between places on a grid; beyond it goes on as it ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Linear<const N: usize> {
+    places: [f64; N],
+    figures: [f64; N],
+    slopes: [f64; N],
+}
+
+impl<const N: usize> Linear<N> {
+    pub(super) fn new(places: [f64; N], figures: [f64; N]) -> Self {
+        let slopes = std::array::from_fn(|cell| {
+            let (from, to) = (cell.min(N - 2), cell.min(N - 2) + 1);
+            let width = places[to] - places[from];
+            (figures[to] - figures[from]) / width.max(f64::MIN_POSITIVE)
+        });
+        Self {
+            places,
+            figures,
+            slopes,
+        }
+    }
+
+    pub(super) fn at(&self, x: f64) -> f64 {
+        let inner = &self.places[1..N - 1];
+        let cell = inner.iter().filter(|&&place| x > place).count();
+        self.figures[cell] + (x - self.places[cell]).max(0.0) * self.slopes[cell]
+    }
 }

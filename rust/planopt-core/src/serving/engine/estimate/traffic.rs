@@ -148,6 +148,10 @@ pub struct Traffic {
     pub(super) prompt: Spread,
     pub(super) output: Spread,
     pub(super) hit_rate: f64,
+    /// Tokens to read, on average.
+    mean_read: f64,
+    /// Whether all prompts are as long as each other.
+    pub(super) prompts_are_alike: bool,
 }
 
 impl Traffic {
@@ -163,11 +167,22 @@ impl Traffic {
                 )
             }
         };
+        let [first, .., last] = prompt.strata;
         Self {
             prompt,
             output,
-            hit_rate: load.prefix_hit_rate,
+            hit_rate: 0.0,
+            mean_read: 0.0,
+            prompts_are_alike: first >= last,
         }
+        .with_hits(load.prefix_hit_rate)
+    }
+
+    /// The same load of whose prompts such a share is found in a cache.
+    fn with_hits(mut self, hit_rate: f64) -> Self {
+        self.hit_rate = hit_rate;
+        self.mean_read = self.mean(|at| self.read(at));
+        self
     }
 
     /// The same load for a pool that reads prompts and puts out the first token of each answer.
@@ -182,10 +197,7 @@ impl Traffic {
     /// The same load for a pool that answers prompts which others have read.
     #[must_use]
     pub fn of_read_prompts(self) -> Self {
-        Self {
-            hit_rate: 1.0,
-            ..self
-        }
+        self.with_hits(1.0)
     }
 
     /// Tokens of a prompt, on average.
@@ -215,22 +227,16 @@ impl Traffic {
 
     /// Mean of a figure over the strata of prompts: that of one where all are as long.
     pub(super) fn mean(&self, of: impl Fn(usize) -> f64) -> f64 {
-        if self.prompts_are_alike() {
+        if self.prompts_are_alike {
             of(0)
         } else {
             mean(of)
         }
     }
 
-    /// Whether all prompts are as long as each other.
-    pub(super) fn prompts_are_alike(&self) -> bool {
-        let [first, .., last] = self.prompt.strata;
-        first >= last
-    }
-
     /// Tokens to read, on average.
     pub(crate) fn mean_read(&self) -> f64 {
-        self.mean(|at| self.read(at))
+        self.mean_read
     }
 
     /// Tokens that a token of any prompt looks at, on average.

@@ -101,8 +101,7 @@ impl SameStep {
         let longer = traffic.mean(|at| {
             let (last, _) = reading.last[at];
             let tokens = (last + fitting).min(reading.chunk);
-            let surface = point.machine.surface;
-            surface.at(tokens, reading.beside) - surface.at(last, reading.beside)
+            reading.steps.at(tokens) - reading.steps.at(last)
         });
         // Behind a backlog steps are full.
         let filled = per_token * room / 2.0;
@@ -149,9 +148,10 @@ impl Backlog {
             Policy::PrefillFirst => 0.0,
         };
         let chunk = (machine.budget - beside).max(1.0);
+        let steps = machine.surface.beside(beside);
         let time = |at: usize| {
             let attended_tokens = traffic.attended_tokens(at);
-            machine.surface.attending_to(chunk, beside, attended_tokens) / chunk * traffic.read(at)
+            steps.attending_to(chunk, attended_tokens) / chunk * traffic.read(at)
         };
         let service = traffic.mean(time);
         let square = traffic.mean(|at| time(at).powi(2)) * traffic.lost_square();
@@ -189,16 +189,12 @@ impl Backlog {
                 chance
             }
         };
-        if point.nobody_asks_while_prompts_are_read() {
-            return Self {
-                chance: 0.0,
-                mean,
-                cv2,
-                busy: rate * service,
-            };
-        }
         Self {
-            chance,
+            chance: if point.nobody_asks_while_prompts_are_read() {
+                0.0
+            } else {
+                chance
+            },
             mean,
             cv2,
             busy: rate * service,
