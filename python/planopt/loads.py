@@ -143,6 +143,15 @@ class SloViolation(Struct, frozen=True, kw_only=True):
     tpot: Share
 
 
+class SessionsKept(Struct, frozen=True, kw_only=True):
+    """What the sessions of a replica keep, and what there is room for."""
+
+    all_hit_rate: float
+    needed_kv_tokens: float
+    kv_tokens: int
+    host_tokens: int | None = None
+
+
 class Latencies(Struct, frozen=True, kw_only=True):
     """What came of a load."""
 
@@ -151,7 +160,7 @@ class Latencies(Struct, frozen=True, kw_only=True):
     host_hit_rate: float = 0.0
     """The part of it that came from the host's memory."""
     sessions_ended: int = 0
-    sessions: Sessions | None = None
+    kept: SessionsKept | None = None
 
     ttft_seconds: Percentiles
     tpot_seconds: Percentiles
@@ -180,7 +189,7 @@ class Latencies(Struct, frozen=True, kw_only=True):
         """What it puts out meanwhile."""
         return UnderLoad(
             users=self.users,
-            sessions=self.sessions,
+            sessions=self._sessions,
             requests_per_second=self.requests_per_second,
             tokens_per_second=self.tokens_per_second,
             concurrency=self.concurrency,
@@ -195,14 +204,22 @@ class Latencies(Struct, frozen=True, kw_only=True):
             by=self.by,
         )
 
-
-class SessionsKept(Struct, frozen=True, kw_only=True):
-    """What the sessions of a replica keep, and what there is room for."""
-
-    all_hit_rate: float
-    needed_kv_tokens: float
-    kv_tokens: int
-    host_tokens: int | None = None
+    @property
+    def _sessions(self) -> Sessions | None:
+        kept = self.kept
+        if kept is None:
+            return None
+        return Sessions(
+            alive=self.users or 0,
+            hit_rate=self.hit_rate or 0.0,
+            all_hit_rate=kept.all_hit_rate,
+            kv_tokens=kept.kv_tokens,
+            needed_kv_tokens=round(kept.needed_kv_tokens),
+            ended=self.sessions_ended,
+            tiers=()
+            if kept.host_tokens is None
+            else (CacheTier("host", kept.host_tokens, self.host_hit_rate),),
+        )
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -236,24 +253,7 @@ def outcome(
         users=load.arrivals.users,
         goodput_share=found.report.goodput_share if promised else None,
         slo_violation=found.report.slo_violation if promised else None,
-        sessions=_sessions(found, load),
+        kept=found.sessions,
         by="simulation" if door == "simulate_serving" else "estimate",
     )
     return msgspec.structs.replace(found, report=report)
-
-
-def _sessions(found: Outcome, load: Load) -> Sessions | None:
-    kept, report = found.sessions, found.report
-    if kept is None or report is None:
-        return None
-    return Sessions(
-        alive=load.arrivals.users or 0,
-        hit_rate=report.hit_rate or 0.0,
-        all_hit_rate=kept.all_hit_rate,
-        kv_tokens=kept.kv_tokens,
-        needed_kv_tokens=round(kept.needed_kv_tokens),
-        ended=report.sessions_ended,
-        tiers=()
-        if kept.host_tokens is None
-        else (CacheTier("host", kept.host_tokens, report.host_hit_rate),),
-    )

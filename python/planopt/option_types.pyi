@@ -104,10 +104,16 @@ class OfConfigurations(TypedDict, total=False):
 class SolveOptions(
     OfAll, OfModels, OfServing, OfUnits, OfPurchases, OfChoices, OfSpares, total=False
 ):
+    sessions: float | str | None
+    turns: float | str | None
+    grow: float | str | None
+    shared: float | str | None
+    think: float | str | None
     traffic: str | None
     confidence: str | None
     evidence: str | None
     cp: float | str | None
+    host_cache: float | str | None
     condition: str | None
     price_band: float | str | None
     steps: bool

@@ -41,6 +41,8 @@ class Deployment:
     overlap: str
     slower: float
     """How many times longer than predicted its steps are judged to be."""
+    sessions: int
+    """Sessions that its replicas had in the run; none where others ask."""
 
     @property
     def price(self) -> int:
@@ -75,7 +77,9 @@ class Deployment:
 
     @property
     def users_per_replica(self) -> float:
-        """Return the sequences that one replica serves at once."""
+        """Return the sequences that one replica serves at once, or its sessions."""
+        if self.sessions:
+            return self.sessions / self.replicas
         return resident_sequences(self.batch, self.in_flight, self.overlap)
 
     @property

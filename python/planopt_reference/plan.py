@@ -32,7 +32,7 @@ from planopt_reference.limits import (
     outcome_mismatches,
 )
 from planopt_reference.mismatch import Mismatch, compared, compared_money
-from planopt_reference.promises import promise_mismatches
+from planopt_reference.promises import promise_mismatches, sessions_of
 from planopt_reference.purchase import PurchaseError, Unit, merged, unit
 from planopt_reference.question import (
     latency_mismatches,
@@ -293,6 +293,7 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
         slower=kind(facts, request, candidate["accelerator"]).slower(
             share(request.get("confidence"))
         ),
+        sessions=sessions_of(table),
     )
 
 

@@ -105,8 +105,16 @@ def _decoded(one: Document) -> float:
     return float(each * one["replicas"])
 
 
+def sessions_of(one: Document) -> int:
+    """Return the sessions that the replicas of a deployment had in the run."""
+    load = one["evaluation"].get("under_load") or {}
+    return int((load.get("sessions") or {}).get("alive", 0))
+
+
 def _sequences(one: Document) -> int:
     candidate = one["candidate"]
+    if alive := sessions_of(one):
+        return alive
     at_once = candidate["batch"] * candidate["in_flight"] * one["replicas"]
     return int(at_once * (2 if candidate.get("overlap") == "two-batch" else 1))
 

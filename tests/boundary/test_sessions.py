@@ -93,3 +93,46 @@ def test_a_hit_rate_that_is_given_is_taken() -> None:
 def test_what_cannot_be_is_told(options: dict[str, Any], about: str) -> None:
     with pytest.raises(planopt.InputError, match=about.replace("?", r"\?")):
         asked(**options)
+
+
+BOUGHT: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "weights": "fp8",
+    "workload": "assistant",
+    "target": "20tok/s",
+    "ttft": "2s",
+    "accelerators": "l40s",
+}
+
+
+def test_solve_buys_for_sessions() -> None:
+    plan = planopt.solve(**BOUGHT, sessions=40)
+    assert plan.request.sessions == plan.request.users == 40
+    assert plan.request.workload == "assistant"
+    assert all(each.held for each in plan.promises)
+    (deployment,) = plan.deployments
+    load = deployment.evaluation.under_load
+    assert load is not None
+    assert load.sessions is not None
+    # Assistants think two minutes: hardly any are answered at the same time.
+    assert deployment.candidate.batch < 10
+    assert load.sessions.hit_rate > 0.85
+    assert plan.not_considered[-1].names[0] == "two pools"
+    assert {each.change for each in plan.sensitivity} >= {"--sessions 80", "--turns 8"}
+    assert planopt.verify(plan)
+    # The same prompts, if all of each were read and nobody paused.
+    cold = planopt.solve(
+        **{**BOUGHT, "workload": "chat"}, users=40, prompt=4200, output=350
+    )
+    assert (plan.price_usd or 0.0) <= (cold.price_usd or 0.0)
+
+
+def test_more_sessions_cost_no_less() -> None:
+    prices = [planopt.solve(**BOUGHT, sessions=n).price_usd or 0.0 for n in (40, 400)]
+    assert 0.0 < prices[0] < prices[1]
+
+
+def test_sessions_are_bought_for_with_a_time_to_wait() -> None:
+    with pytest.raises(planopt.InputError) as refused:
+        planopt.solve(**{**BOUGHT, "ttft": None}, sessions=40)
+    assert "--ttft" in str(refused.value)

@@ -204,8 +204,10 @@ class Deployment(Struct, frozen=True, kw_only=True):
 
     @property
     def users(self) -> int:
-        """Sequences that all of them serve at the same time."""
-        candidate = self.candidate
+        """Sequences that all of them serve at the same time, or their sessions."""
+        candidate, load = self.candidate, self.evaluation.under_load
+        if load is not None and load.sessions is not None:
+            return load.sessions.alive
         resident = 2 if candidate.overlap == "two-batch" else 1
         return candidate.batch * candidate.in_flight * resident * self.replicas
 

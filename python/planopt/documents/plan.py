@@ -66,6 +66,16 @@ class Request(Struct, frozen=True, kw_only=True):
     users: int | None = None
     people: int | None = None
     """Seats, whose requests in their busy hour are `requests_per_second`."""
+    sessions: int | None = None
+    """Sessions that are alive at the same time; they are the users."""
+    turns: int | None = None
+    """Turns of a session on average, where the workload does not say."""
+    grow: int | None = None
+    """Tokens of input that a turn adds on average, where the workload does not say."""
+    shared: int | None = None
+    """Tokens that all prompts begin with, where the workload does not say."""
+    think_seconds: float | None = None
+    """From an answer to the next prompt, where the workload does not say."""
     load: str | None = None
     """What is judged: ``open``, ``closed``, ``benchmark``, or ``steady`` steps."""
     arrival_cv: float | None = None

@@ -19,7 +19,7 @@ from planopt.serving.load import configuration_of, estimated
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from planopt.documents.evaluation import Percentiles
+    from planopt.documents.evaluation import Percentiles, UnderLoad
     from planopt.loads import Latencies
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
@@ -54,9 +54,9 @@ def cold_load(
     yield from _warning(load.mean_prompt, outcome, help_)
 
 
-def displaced(latencies: Latencies | None) -> Iterator[PlanWarning]:
+def displaced(load: UnderLoad | None) -> Iterator[PlanWarning]:
     """Warn of sessions that push each other out of the cache."""
-    sessions = None if latencies is None else latencies.sessions
+    sessions = None if load is None else load.sessions
     if sessions is None or not sessions.thrashes:
         return
     yield PlanWarning(
@@ -72,7 +72,7 @@ def displaced(latencies: Latencies | None) -> Iterator[PlanWarning]:
 
 def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     """Warn of a plan whose prompts are long."""
-    if question.problem.prefix_hit_rate is not None:
+    if question.problem.prefix_hit_rate is not None or question.problem.session_load:
         return
     judged = question.problem.percentile is not None
 

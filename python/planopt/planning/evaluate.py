@@ -118,7 +118,8 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
             two = simulated_with(opened, scheduler, reading, request, load)
         latencies = two.latencies if two is not None else under(load)
         if load.sessions is not None:
-            warnings = tuple(displaced(latencies))
+            came = None if latencies is None else latencies.under_load
+            warnings = tuple(displaced(came))
         elif hits is None:
             warnings = tuple(cold_load(load, latencies, under))
     if latencies is not None:

@@ -37,6 +37,13 @@ _RENTED: Final = {
     "power": ("nobody rents them out on these terms", "other --terms or --provider"),
     "host": ("nobody rents them out on these terms", "other --terms or --provider"),
 }
+_OF_SESSIONS: Final = NotConsidered(
+    what="deployments",
+    count=2,
+    names=("two pools", "routers that move sessions"),
+    why="a session goes to the replica that has fewest, and stays",
+    help="evaluate serving --prefill-tp N for two pools, without sessions",
+)
 
 
 def not_considered(
@@ -56,9 +63,9 @@ def not_considered(
         asked.append({"hardware": hardware})
     if problem.acquisition.rents:
         asked.append({"hardware": hardware, "rent": rent})
-    first, *others = (question.catalog.ask("left_out", one, _LeftOut) for one in asked)
+    first, *more = (question.catalog.ask("left_out", one, _LeftOut) for one in asked)
     # What can be rented is considered where both are open.
-    kept = [{name for names in _names(each) for name in names} for each in others]
+    kept = [{name for names in _names(each) for name in names} for each in more]
     reasons = _RENTED if problem.acquire == "rent" else _BOUGHT
     told: dict[tuple[str, str], list[str]] = {}
     for names, reason in zip(_names(first), reasons.values(), strict=True):
@@ -81,8 +88,12 @@ def not_considered(
         for (why, help_), names in told.items()
         if names
     )
-    if isinstance(question, TrainingQuestion) or not is_wide(question):
+    if isinstance(question, TrainingQuestion):
         return accelerators
+    of_sessions = (_OF_SESSIONS,) if question.problem.session_load else ()
+    others = (*accelerators, *of_sessions)
+    if not is_wide(question):
+        return others
     near = NotConsidered(
         what="changes of the question",
         count=1,
@@ -90,7 +101,7 @@ def not_considered(
         why="the question is wide: each would take as long again",
         help="fewer --accelerators, or ask with the change",
     )
-    return (*accelerators, near)
+    return (*others, near)
 
 
 def _names(left: _LeftOut) -> Iterator[tuple[str, ...]]:

@@ -92,6 +92,7 @@ def _is_asked(problem: Problem) -> bool:
     one_layout = problem.batch is not None or problem.in_flight is not None
     return (
         problem.percentile is not None
+        and problem.session_load is None
         and problem.objective in AIMS
         and problem.acquire != "rent"
         and not (one_layout or problem.redundancy)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, convert, structs
 
 from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.explanations import Sensitivity, Step
@@ -36,8 +36,28 @@ ROUNDING_USD = 1.0
 WIDE = 50_000
 """Candidates of a question under a load beyond which none near it is asked: each takes
 as long again, some 30 microseconds a candidate."""
+TIMES = 2
+"""By which sessions are longer, more, faster growing or sooner back."""
 SHARE = 0.1
 """A step of what is measured: money, power, speed. Of what is counted it is one."""
+
+
+class _Mean(Struct):
+    mean: float | None = None
+    tokens: int | None = None
+
+
+class _Think(Struct):
+    share: float
+    mean_seconds: float
+
+
+class _Sessions(Struct):
+    """Of a load of sessions, what is asked about otherwise."""
+
+    turns: _Mean
+    grow: _Mean
+    think: list[_Think]
 
 
 # --- Of serving -----------------------------------------------------------------------
@@ -45,7 +65,11 @@ SHARE = 0.1
 
 def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity, ...]:
     """Ask what flips the choice, where that does not take as long again."""
-    edits = {**_higher_target(question.problem, chosen), **_pcie_classes(question)}
+    edits = {
+        **_higher_target(question.problem, chosen),
+        **_pcie_classes(question),
+        **_other_sessions(question.problem),
+    }
     if is_wide(question):
         edits = {}
     asked = [question.edited(edit).near(chosen) for edit in edits.values()]
@@ -88,6 +112,26 @@ def _higher_target(problem: Problem, chosen: Build) -> dict[str, Edit]:
     if problem.target and chosen.tokens_per_second_per_user < higher:
         return {f"--target {higher:g}tok/s": Edit({"target": higher})}
     return {}
+
+
+def _other_sessions(problem: Problem) -> dict[str, Edit]:
+    """Ask for sessions that last longer, grow faster or pause less."""
+    if problem.session_load is None:
+        return {}
+    load = convert(problem.session_load, _Sessions)
+    think = sum(each.share * each.mean_seconds for each in load.think)
+    turns, grow = (
+        round(TIMES * (each.mean or each.tokens or 1.0))
+        for each in (load.turns, load.grow)
+    )
+    return {
+        f"--sessions {TIMES * problem.users}": Edit(
+            {"sessions": TIMES * problem.users}
+        ),
+        f"--turns {turns}": Edit({"turns": turns}),
+        f"--grow {grow}": Edit({"grow": grow}),
+        f"--think {think / TIMES:.3g}s": Edit({"think": think / TIMES}),
+    }
 
 
 def _pcie_classes(question: ServingQuestion) -> dict[str, Edit]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.documents.parts import PlanWarning
-from planopt.planning.cold import cold_plan
+from planopt.planning.cold import cold_plan, displaced
 from planopt.planning.held_back import span
 from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
 from planopt.units import SECONDS_PER_DAY
@@ -47,9 +47,12 @@ def serving_warnings(
         *(
             warning
             for each in chosen.deployments
-            for warning in _full_memory(
-                each.evaluation.memory,
-                "one accelerator more, a shorter --context or fewer --users",
+            for warning in (
+                *displaced(each.evaluation.under_load),
+                *_full_memory(
+                    each.evaluation.memory,
+                    "one accelerator more, a shorter --context or fewer --users",
+                ),
             )
         ),
         *_licence_warnings(

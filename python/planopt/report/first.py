@@ -19,7 +19,7 @@ from planopt.report.numbers import (
     rate,
     watts,
 )
-from planopt.report.parts import carried, layout, price, time_and_memory
+from planopt.report.parts import carried, found, layout, price, time_and_memory
 from planopt.report.screen import (
     HEIGHT,
     TALL,
@@ -178,9 +178,11 @@ def _asked(plan: Plan | TrainingPlan) -> list[str]:
     if request.requests_per_second:
         named.append(f"{rate(request.requests_per_second)} requests/s")
     elif request.users:
-        named.append(f"{count(request.users)} users")
+        who = "sessions" if request.sessions else "users"
+        named.append(f"{count(request.users)} {who}")
     if request.context_tokens:
-        named.append(f"{count(request.context_tokens)} tokens of context each")
+        how = "on average" if request.sessions else "each"
+        named.append(f"{count(request.context_tokens)} tokens of context {how}")
     ways = [
         times(layout(each.candidate))
         + (f", {each.replicas} replicas" if each.replicas > 1 else "")
@@ -259,7 +261,12 @@ def _served(plan: Plan) -> list[Block]:
     if first.under_load is not None:
         load = [carried(first.under_load)]
     known = first.under_load or tokens
-    lines = [Parts("Load", load if known else []), *time_and_memory(first)]
+    sessions = first.under_load and first.under_load.sessions
+    lines = [
+        Parts("Load", load if known else []),
+        *([Parts("Cache", found(sessions))] if sessions else []),
+        *time_and_memory(first),
+    ]
     return [promises(plan), _money(plan), *lines, *_rented(plan)]
 
 

@@ -113,6 +113,7 @@ def _asked(
         problem.objective in ("cheapest", "latency")
         and not problem.throughput
         and not problem.redundancy
+        and not problem.session_load
     )
     judged = problem.percentile is not None
     for_users = {

@@ -34,6 +34,8 @@ class Problem(Market, frozen=True, kw_only=True):
     """Of prompts and outputs, as a load has them."""
     arrivals: Arrivals | None
     """When requests come; none where steps are judged, and no load."""
+    session_load: dict[str, object] | None = None
+    """How the turns of sessions follow each other, where users are these."""
     redundancy: int
     overlap: str
     steps: bool = False
@@ -51,7 +53,12 @@ class Problem(Market, frozen=True, kw_only=True):
         if self.arrivals is None:
             return None
         hits = self.prefix_hit_rate or 0.0
-        return Load(arrivals=self.arrivals, sizes=self.sizes, prefix_hit_rate=hits)
+        return Load(
+            arrivals=self.arrivals,
+            sizes=self.sizes,
+            prefix_hit_rate=hits,
+            sessions=self.session_load,
+        )
 
     @property
     def target(self) -> float:

@@ -2,7 +2,7 @@
 
 use super::pools::TransferAnswer;
 use super::rejection::RejectionAnswer;
-use crate::serving::engine::{EngineLimits, LoadReport, Quantiles};
+use crate::serving::engine::{EngineLimits, LoadReport, Quantiles, SessionsKept};
 use serde::Serialize;
 
 /// What came of a load.
@@ -15,24 +15,11 @@ pub struct SimulationAnswer {
     /// Latencies and rates, if it does.
     pub report: Option<LoadReport>,
     /// What sessions keep in the cache, where the load is of these.
-    pub sessions: Option<SessionsAnswer>,
+    pub sessions: Option<SessionsKept>,
     /// Limits of an engine, and of the one that answers where that is another.
     pub engines: Vec<EngineAnswer>,
     /// How caches get to the replicas that answer, where those are others and it was not given.
     pub transfer: Option<TransferAnswer>,
-}
-
-/// What the sessions of a replica keep between their turns, beside what there is room for.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct SessionsAnswer {
-    /// Share of the tokens of prompts that is found where nothing is ever forgotten.
-    pub all_hit_rate: f64,
-    /// Tokens that the sessions of one replica keep, on average.
-    pub needed_kv_tokens: f64,
-    /// Tokens that its KV cache holds.
-    pub kv_tokens: u64,
-    /// Tokens that the memory of its hosts holds, where that has caches.
-    pub host_tokens: Option<u64>,
 }
 
 /// Limits that an engine was simulated with.

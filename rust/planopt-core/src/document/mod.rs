@@ -15,9 +15,7 @@ pub use self::bench::BenchAnswer;
 pub use self::bill::BomLine;
 pub use self::front::FrontAnswer;
 pub use self::interval::{Interval, Intervals};
-pub use self::load::{
-    EngineAnswer, EstimateAnswer, EstimateReport, SessionsAnswer, SimulationAnswer,
-};
+pub use self::load::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
 pub use self::model::{ModelAnswer, OperationAnswer};
 pub use self::pools::{PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
 pub use self::serving::{

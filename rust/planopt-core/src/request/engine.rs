@@ -7,15 +7,13 @@ use super::serving::{EvaluateServing, ServedRequest};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{LARGEST_COUNT, wrong_option};
-use crate::document::{
-    EngineAnswer, EstimateAnswer, EstimateReport, SessionsAnswer, SimulationAnswer,
-};
+use crate::document::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
 use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes};
 use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
-    AffineStep, EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, Traffic, Transfer,
-    Turns, limits, simulate, simulate_disaggregated,
+    AffineStep, EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, SessionsKept,
+    Traffic, Transfer, Turns, limits, simulate, simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
@@ -321,19 +319,14 @@ impl SimulateServing {
     }
 
     /// What the sessions of one of so many replicas keep, if the load is of these.
-    fn sessions(&self, replicas: u32, engines: &[EngineLimits]) -> Option<SessionsAnswer> {
+    fn sessions(&self, replicas: u32, engines: &[EngineLimits]) -> Option<SessionsKept> {
         let sessions = self.load.sessions.as_ref()?;
         let Arrivals::Closed { users, .. } = self.load.arrivals else {
             return None;
         };
-        let turns = Turns::of(sessions);
         let alive = f64::from(users) / f64::from(replicas);
-        engines.first().map(|limits| SessionsAnswer {
-            all_hit_rate: turns.all_hit_rate,
-            needed_kv_tokens: turns.footprint(sessions, alive),
-            kv_tokens: limits.kv_tokens,
-            host_tokens: limits.host.map(|tier| tier.tokens),
-        })
+        let limits = engines.first()?;
+        Some(Turns::of(sessions).kept(alive, limits))
     }
 
     /// Checks that the load can be one.

@@ -14,7 +14,7 @@ use crate::search::{
     Part, Payment, Ran, Rows, SettledPart, Settling, Trained, TrainingAim, TrainingGoal,
     TrainingLimits, TrainingSearch, search, settle,
 };
-use crate::serving::engine::LoadReport;
+use crate::serving::engine::{LoadReport, SessionsKept};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -292,6 +292,8 @@ pub struct SettledAnswer {
 pub struct RunAnswer {
     /// Who each wait for their answer; none where requests come of their own accord.
     pub users: Option<u32>,
+    /// What sessions keep on a replica, where these are who asks.
+    pub kept: Option<SessionsKept>,
     /// Latencies and rates.
     #[serde(flatten)]
     pub report: LoadReport,
@@ -301,6 +303,7 @@ impl From<&Ran<'_>> for RunAnswer {
     fn from(ran: &Ran) -> Self {
         Self {
             users: ran.users,
+            kept: ran.kept,
             report: ran.report,
         }
     }

@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicBool;
 
 use planopt_core::catalog::{Policy, RequestOverhead};
-use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sizes, Start};
+use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
 use planopt_core::serving::engine::{
     EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
-    StepWork, Traffic, most_per_second, simulate,
+    StepWork, Traffic, Turns, most_per_second, simulate,
 };
 
 /// A step as a roofline makes it: weights are read whatever the number of tokens, and arithmetic
@@ -192,6 +192,64 @@ pub(crate) fn case(number: u64) -> Case {
         per_second: busy * most,
     };
     with(Load { arrivals, ..load }, busy)
+}
+
+/// Tokens of an answer of a session on average, at most: each is a step that is simulated.
+const LONGEST_ANSWER: f64 = 1000.0;
+
+/// The engine of a case under sessions, whose histories are from a fifth of its cache to five times
+/// as large.
+pub(crate) fn of_sessions(number: u64) -> Case {
+    let Case { step, limits, .. } = case(number);
+    let mut dice = Dice(number.wrapping_mul(0xD6E8_FEB8_6659_FD93) + 5);
+    #[expect(clippy::cast_precision_loss, reason = "tokens")]
+    let kv_tokens = limits.kv_tokens as f64;
+    let longest = kv_tokens / 4.0;
+    let turns = dice.scale(2.0, 40.0);
+    let users = dice.scale(2.0, 100.0);
+    let of_each = (dice.scale(0.2, 5.0) * kv_tokens / users).min(longest / 2.0);
+    let grow = of_each / turns;
+    let answer = (grow * dice.scale(0.05, 1.0)).min(LONGEST_ANSWER);
+    let sessions = Sessions {
+        shared: whole(dice.one_of(&[0.0, 0.1, 0.5]) * of_each),
+        groups: 1,
+        first: dice.lengths(grow),
+        grow: dice.lengths(grow),
+        output: dice.lengths(answer),
+        turns: Lengths::Exponential { mean: turns },
+        think: vec![Think {
+            share: 1.0,
+            mean_seconds: dice.scale(0.1, 60.0),
+            cv: dice.between(0.0, 2.0),
+        }],
+        longest_think_seconds: 3600.0,
+        max_context: whole(longest),
+    };
+    let one = Lengths::Fixed { tokens: 1 };
+    let turns = Turns::of(&sessions);
+    let about = |(mean, cv): (f64, f64)| match cv {
+        cv if cv > 0.0 => Lengths::Lognormal { mean, cv },
+        _ => one.clone(),
+    };
+    let load = Load {
+        arrivals: Arrivals::Closed {
+            users: whole(users),
+            think_seconds: 0.0,
+            start: Start::Spread,
+        },
+        sizes: Sizes::Independent {
+            prompt: about(turns.prompt),
+            output: about(turns.output),
+        },
+        prefix_hit_rate: 0.0,
+        sessions: Some(sessions),
+    };
+    Case {
+        step,
+        limits,
+        load,
+        busy: 0.0,
+    }
 }
 
 impl Case {

@@ -216,6 +216,22 @@ fn no_engine_carries_more_than_its_fluid_bound() {
     assert!(nearest > 0.6, "a bound that nothing comes near: {nearest}");
 }
 
+/// Sessions find no more than all that was said before: from nearly no room for it to plenty.
+#[test]
+fn no_sessions_come_back_faster_than_the_fluid_bound() {
+    let mut nearest: f64 = 0.0;
+    for number in 0..40 {
+        let case = cases::of_sessions(number);
+        let report = case.simulate(6_000, 2);
+
+        let bound = BEYOND * case.bound(report.tpot_seconds.p95);
+        let share = report.requests_per_second / bound;
+        assert!(share <= 1.0 + SHORT, "case {number}: {share} of the bound");
+        nearest = nearest.max(share);
+    }
+    assert!(nearest > 0.6, "a bound that nothing comes near: {nearest}");
+}
+
 /// Room that the search leaves above the bound, which is a law of means.
 const BEYOND: f64 = 1.05;
 

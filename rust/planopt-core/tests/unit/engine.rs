@@ -727,7 +727,7 @@ fn more_room_finds_more_up_to_all_that_was_said() {
     let load = sessions(40);
     let talk = load.sessions.as_ref().expect("sessions");
     let turns = Turns::of(talk);
-    let all = turns.footprint(talk, 40.0);
+    let all = turns.footprint(40.0);
     let rooms = [0.25, 0.5, 1.0, 2.0, 4.0, 1e3].map(|times| {
         #[expect(
             clippy::cast_possible_truncation,

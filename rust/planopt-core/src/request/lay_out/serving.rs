@@ -122,7 +122,11 @@ fn deploy(
         };
         answer.evaluation.intervals = errors.of_serving(&predicted)?;
     }
-    let users = fastest.layout.batching().users(part.question.overlap);
+    // Of sessions a replica has more than it answers.
+    let users = match for_users {
+        Some(_) => fastest.layout.batching().users(part.question.overlap),
+        None => users / u64::from(unit.replicas.max(1)),
+    };
     Ok(Deployment::new(&part.model, answer, (&unit, count), users))
 }
 

@@ -20,6 +20,7 @@ use crate::request::{
 pub(super) struct Request {
     pub(super) model: ServedModel,
     pub(super) workload: Workload,
+    pub(super) sessions: Sessions,
     pub(super) promises: Promises,
     pub(super) hardware: Hardware,
     pub(super) layout: GivenBatching,

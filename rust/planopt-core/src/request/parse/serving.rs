@@ -6,6 +6,7 @@ use super::question::Question;
 use super::reader::Reader;
 use super::request::{LoadKind, Request, Sum};
 use super::served::{Lengths, drafted};
+use super::sessions::Talk;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
@@ -29,10 +30,21 @@ pub(super) fn question(
     let reading = &mut reader;
     let mut assumed = Vec::new();
     request.workload = seated(reading, catalog, &request.workload, &mut assumed);
+    let talk = Talk::of(
+        reading,
+        catalog,
+        &request.sessions,
+        &mut request.workload,
+        &mut assumed,
+    );
     let asked = &request.workload;
     let steps = steps(catalog, &request);
     let load = kind_of(reading, asked, steps, &mut assumed);
-    let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, 0, None);
+    let turns = talk.as_ref().map(|talk| &talk.turns);
+    let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, 0, turns);
+    if talk.is_some() {
+        reading.require("ttft", "how long may a turn wait? Such as --ttft 5s");
+    }
     market::model(reading, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());
     #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
@@ -54,19 +66,13 @@ pub(super) fn question(
         look_up_model(reading, catalog, draft);
     }
     let most = request.hardware.max_accelerators;
-    let is_limited = request.hardware.is_limited() || request.money.budget.is_some();
-    let objective = request.money.objective.as_deref();
-    if objective == Some("throughput") && !is_limited && !reading.is_edited() {
-        reading.wrong(
-            code::MISSING_OPTION,
-            "budget",
-            "most throughput of what? nothing limits the purchase",
-            "--budget, --max-power, --max-racks or --max-accelerators",
-        );
-    }
+    limited(reading, &request);
     let redundancy = request.promises.redundancy.unwrap_or(0);
     let mut recorded = market::recorded(&reader, &acquisition, &hardware);
     lengths.record(&mut recorded);
+    if let Some(talk) = talk {
+        talk.record(&mut recorded);
+    }
     for (name, value) in [
         ("requests_per_second", request.workload.requests.into()),
         ("load", json!(load)),
@@ -118,6 +124,20 @@ pub(super) fn question(
         asked,
         assumed,
     })
+}
+
+/// Refuses to look for the most of a purchase that nothing limits.
+fn limited(reader: &mut Reader, request: &Request) {
+    let is_limited = request.hardware.is_limited() || request.money.budget.is_some();
+    let objective = request.money.objective.as_deref();
+    if objective == Some("throughput") && !is_limited && !reader.is_edited() {
+        reader.wrong(
+            code::MISSING_OPTION,
+            "budget",
+            "most throughput of what? nothing limits the purchase",
+            "--budget, --max-power, --max-racks or --max-accelerators",
+        );
+    }
 }
 
 /// Refuses names that are no formats.
@@ -172,7 +192,7 @@ fn budget(
 /// Users at the same time: given, or what the batch or the demand says.
 fn users(reader: &Reader, request: &Request, is_demanded: bool, assumed: &mut Vec<Assumed>) -> u64 {
     let users = request.workload.users.unwrap_or(1);
-    if reader.is_given("users") {
+    if reader.is_given("users") || reader.is_given("sessions") {
         return users;
     }
     if let Some(batch) = request.layout.batch {

@@ -17,6 +17,7 @@ const USUAL: &str = "agentic-coding";
 /// Sessions as a load has them, with what their turns come to.
 #[derive(Debug)]
 pub(super) struct Talk {
+    workload: Value,
     load: Value,
     pub(super) turns: Turns,
 }
@@ -70,12 +71,14 @@ impl Talk {
         workload.users = asked.alive;
         Some(Self {
             turns: Turns::of(&drawn),
+            workload: usual.id.as_str().into(),
             load,
         })
     }
 
     /// As a plan records them, in the shape of a load.
     pub(super) fn record(self, recorded: &mut Map<String, Value>) {
+        recorded.insert("workload".to_owned(), self.workload);
         recorded.insert("session_load".to_owned(), self.load);
     }
 }

@@ -72,7 +72,10 @@ impl<'a> FoundUnit<'a> {
         Self {
             unit,
             batching,
-            users: batching.users(overlap) * u64::from(unit.replicas),
+            users: supply
+                .sessions
+                .map_or_else(|| batching.users(overlap), u64::from)
+                * u64::from(unit.replicas),
             tokens_per_second_per_user: supply.tokens_per_second_per_user,
             tokens_per_second,
             price,

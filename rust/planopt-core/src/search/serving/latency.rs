@@ -7,6 +7,7 @@ use crate::catalog::Assumptions;
 use crate::compute::Step;
 use crate::load::{Arrivals, Start};
 use crate::parallel::Batching;
+use crate::quantity::real;
 use crate::serving::Replica;
 use crate::serving::engine::{
     EngineLimits, Estimate, Estimator, ReplicaSteps, limits, most_per_second,
@@ -16,6 +17,8 @@ use crate::serving::engine::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Supply {
     pub(crate) batch: u32,
+    /// Sessions of one replica, most of which think; else its users are those whom it answers.
+    pub(crate) sessions: Option<u32>,
     /// Tokens per second of one replica.
     pub(crate) tokens_per_second: f64,
     /// Inverse of the time per output token that was judged.
@@ -28,6 +31,7 @@ impl Supply {
         let decode = replica.decode(Batching { batch, in_flight });
         Self {
             batch,
+            sessions: None,
             tokens_per_second: decode.tokens_per_second,
             tokens_per_second_per_user: decode.tokens_per_second_per_user,
         }
@@ -50,7 +54,7 @@ const BEYOND: f64 = 1.05;
 pub(crate) struct Most {
     /// Batches that fit in memory.
     pub(crate) capacity: u32,
-    /// Sequences of a micro-batch.
+    /// Sequences of a micro-batch; of sessions, those that think too.
     pub(crate) batch: u32,
     /// Micro-batches under way.
     pub(crate) micro_batches: f64,
@@ -91,9 +95,15 @@ impl Most {
         let rate = tokens_per_second / latency.output;
         let waiting = latency.ttft.map_or(f64::INFINITY, |ttft| rate * ttft);
         let micro_batches = f64::from(limits.micro_batches);
+        let inside = f64::from(decoding) + waiting / micro_batches;
+        let batch = match latency.traffic.turns() {
+            None => whole(inside).min(capacity),
+            // Little's law: who thinks is not in the engine, and comes back no faster than it reads.
+            Some(turns) => whole(inside + rate * turns.think_seconds / micro_batches),
+        };
         Some(Self {
             capacity,
-            batch: whole(f64::from(decoding) + waiting / micro_batches).min(capacity),
+            batch,
             micro_batches,
             tokens_per_second,
         })
@@ -104,6 +114,19 @@ impl Most {
 fn most_tokens(steps: &ReplicaSteps, limits: &EngineLimits, latency: &LatencyGoal) -> f64 {
     let tpot = latency.tpot.map(|most| BEYOND * most);
     BEYOND * most_per_second(steps, limits, &latency.traffic, tpot) * latency.output
+}
+
+impl Most {
+    /// Up to which batch the closed form is asked: sessions that keep more than there is room for push
+    /// each other out, which it does not know.
+    fn worth_trying(&self, latency: &LatencyGoal, limits: &EngineLimits) -> u32 {
+        let Some(turns) = latency.traffic.turns() else {
+            return self.batch.min(self.capacity);
+        };
+        let host = limits.host.map_or(0, |host| host.tokens);
+        let fit = turns.fit(real(limits.kv_tokens.max(host)));
+        self.batch.min(whole(fit / self.micro_batches))
+    }
 }
 
 /// The most that a layout supplies within the goal's latencies.
@@ -161,11 +184,13 @@ pub(crate) fn supply(
         };
         asked.most_requests(tokens / latency.output, capacity, count)?
     } else {
-        let highest = most.map_or(capacity, |most| most.batch.min(capacity));
+        let highest = most.map_or(capacity, |most| most.worth_trying(latency, &limits));
         asked.most_users(smallest, highest, count)?
     };
+    let users = f64::from(batch) * f64::from(limits.micro_batches);
     Ok(Supply {
-        batch,
+        batch: batch.min(capacity),
+        sessions: latency.traffic.turns().map(|_| whole(users)),
         tokens_per_second: estimate.requests_per_second * latency.output,
         tokens_per_second_per_user: 1.0 / estimate.tpot(latency.share),
     })
@@ -211,9 +236,10 @@ impl LatencyRequest<'_> {
         capacity: u32,
         count: &mut Count,
     ) -> Result<(u32, Estimate), Miss> {
+        let turns = self.latency.traffic.turns();
         let users = |batch: f64| Arrivals::Closed {
             users: whole((batch * self.micro_batches).round()),
-            think_seconds: 0.0,
+            think_seconds: turns.map_or(0.0, |turns| turns.think_seconds),
             start: Start::Spread,
         };
         let smallest = f64::from(smallest);

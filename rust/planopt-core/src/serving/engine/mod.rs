@@ -28,7 +28,7 @@ pub use self::limits::{EngineLimits, Transfer};
 pub use self::prefixes::{Found, Prefixes, Stretch};
 pub use self::replica::{ReplicaSteps, limits};
 pub use self::report::{Latency, LoadReport, Objectives, Share, SloViolation};
-pub use self::sessions::Turns;
+pub use self::sessions::{SessionsKept, Turns};
 pub use self::simulate::{Pool, Run, simulate, simulate_disaggregated};
 pub use self::step::{AffineStep, StepSeconds, StepTime, StepWork};
 pub use self::table::StepTable;

@@ -1,10 +1,12 @@
 //! Turns of sessions, drawn at random, and what they come to on average.
 
 use super::draws::{Deck, quantile};
+use super::limits::EngineLimits;
 use super::prefixes::Stretch;
 use super::random::{Random, normal_quantile};
 use crate::load::{Lengths, Sessions};
 use crate::quantity::real;
+use serde::Serialize;
 
 /// The beginning of a prompt of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -239,6 +241,23 @@ pub struct Turns {
     pub turns: f64,
     /// Seconds between an answer and the next prompt, on average.
     pub think_seconds: f64,
+    /// Tokens of a prompt that its group has in common, on average.
+    pub in_common: f64,
+    /// The same of all groups, each once.
+    pub shared: f64,
+}
+
+/// What the sessions of a replica keep between their turns, beside what there is room for.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SessionsKept {
+    /// Share of the tokens of prompts that is found where nothing is ever forgotten.
+    pub all_hit_rate: f64,
+    /// Tokens that the sessions of one replica keep, on average.
+    pub needed_kv_tokens: f64,
+    /// Tokens that its KV cache holds.
+    pub kv_tokens: u64,
+    /// Tokens that the memory of its hosts holds, where that has caches.
+    pub host_tokens: Option<u64>,
 }
 
 /// Sessions of a sample: the means are within 1 % of those of many more.
@@ -250,7 +269,8 @@ impl Turns {
         let turns = OF_SAMPLE.saturating_mul(usual_turns(sessions));
         let mut sample = Talks::of(sessions, 1, turns);
         let (mut prompts, mut outputs) = ([0.0; 2], [0.0; 2]);
-        let (mut found, mut own, mut think, mut count) = (0.0, 0.0, 0.0, 0.0);
+        let (mut found, mut common, mut own) = (0.0, 0.0, 0.0);
+        let (mut think, mut count) = (0.0, 0.0);
         while sample.ended < u64::from(OF_SAMPLE) {
             let before = sample.alive[0];
             let (prompt, output, begins) = sample.turn(0);
@@ -262,7 +282,9 @@ impl Turns {
             };
             let (prompt, output) = (f64::from(prompt), f64::from(output));
             found += f64::from(known).min(prompt);
-            own += prompt + output - f64::from(sessions.shared).min(prompt);
+            let begins = f64::from(sessions.shared).min(prompt);
+            common += begins;
+            own += prompt + output - begins;
             for (sums, each) in [(&mut prompts, prompt), (&mut outputs, output)] {
                 sums[0] += each;
                 sums[1] += each * each;
@@ -281,12 +303,29 @@ impl Turns {
             own: own / count,
             turns: count / real(sample.ended),
             think_seconds: think / count,
+            in_common: common / count,
+            shared: f64::from(sessions.groups) * f64::from(sessions.shared),
         }
     }
 
+    /// What so many sessions on one replica keep, beside what it has room for.
+    pub fn kept(&self, alive: f64, limits: &EngineLimits) -> SessionsKept {
+        SessionsKept {
+            all_hit_rate: self.all_hit_rate,
+            needed_kv_tokens: self.footprint(alive),
+            kv_tokens: limits.kv_tokens,
+            host_tokens: limits.host.map(|tier| tier.tokens),
+        }
+    }
+
+    /// Sessions on one replica that keep so many tokens.
+    pub(crate) fn fit(&self, tokens: f64) -> f64 {
+        (tokens - self.shared) / self.own
+    }
+
     /// Tokens that so many sessions on one replica keep between their turns.
-    pub fn footprint(&self, sessions: &Sessions, alive: f64) -> f64 {
-        alive * self.own + f64::from(sessions.groups) * f64::from(sessions.shared)
+    pub fn footprint(&self, alive: f64) -> f64 {
+        alive * self.own + self.shared
     }
 }
 

@@ -29,6 +29,10 @@ const HURRIED_REQUESTS: u64 = 8_000;
 const FINAL_OF_REPLICA: u64 = 4_000;
 const FINAL_MOST: u64 = 256_000;
 
+/// Sessions that end in it, where these are who asks: what must be many is their lives, which have
+/// long tails.
+const FINAL_SESSIONS: f64 = 2_000.0;
+
 /// Seeds of looks, one for each length, and of the final run: numbers that nothing was chosen by.
 const FIRST_SEED: u64 = 100;
 const FINAL_SEED: u64 = 7;
@@ -133,7 +137,12 @@ impl Judge<'_> {
         let requests = if is_over {
             HURRIED_REQUESTS
         } else {
-            FINAL_REQUESTS.max(of_replicas).min(FINAL_MOST)
+            let turns = self.goal.traffic.turns().map_or(0.0, |turns| turns.turns);
+            let of_sessions = u64::from(whole(FINAL_SESSIONS * turns));
+            FINAL_REQUESTS
+                .max(of_replicas)
+                .max(of_sessions)
+                .min(FINAL_MOST)
         };
         let load = (replicas, rate);
         let report = self.run(step, limits, load, (requests, FINAL_SEED), self.stop);

@@ -14,7 +14,9 @@ use crate::search::serving::goal::{Goal, LatencyGoal};
 use crate::search::serving::latency::{LEAST_LOAD, Most, Supply, alone, supply, whole};
 use crate::search::serving::reduce::{Demand, reduce};
 use crate::search::serving::units::{Candidate, Divisions, Task};
-use crate::serving::engine::{EngineLimits, LoadReport, ReplicaSteps, StepTable, limits};
+use crate::serving::engine::{
+    EngineLimits, LoadReport, ReplicaSteps, SessionsKept, StepTable, limits,
+};
 use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
@@ -174,9 +176,11 @@ impl Kind {
 }
 
 impl<'s, 'a> Kinds<'s, 'a> {
-    /// Gathers them: all that are not too slow for one user alone, with their units.
+    /// Gathers them: all that are not too slow for one user alone, with their units. Where so many
+    /// users are all, no more of them are asked of any.
     pub(super) fn of(
         part: SettledPart<'s, 'a>,
+        users: Option<f64>,
         stop: &'s AtomicBool,
         over: &'s AtomicBool,
     ) -> (Self, Vec<Kind>, Vec<OfKind<'a>>, SearchResult<'a>) {
@@ -229,7 +233,9 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 let candidates = task.candidates(&line.system, &line.fabric, prepared, affordable);
                 let kinds: Vec<_> = candidates
                     .iter()
-                    .filter_map(|candidate| of_candidate(&part, is_closed, candidate, &demand))
+                    .filter_map(|candidate| {
+                        of_candidate(&part, users, is_closed, candidate, &demand)
+                    })
                     .collect();
                 let covered = kinds.iter().map(|(kind, _)| u64::from(kind.most.capacity));
                 result.covered += covered.sum::<u64>();
@@ -398,7 +404,8 @@ impl<'s, 'a> Kinds<'s, 'a> {
         );
         let found = found.ok()?;
         Some(if self.judge.is_closed() {
-            f64::from(found.batch) * kind.most.micro_batches
+            let answered = f64::from(found.batch) * kind.most.micro_batches;
+            found.sessions.map_or(answered, f64::from)
         } else {
             found.tokens_per_second / latency.output
         })
@@ -415,6 +422,13 @@ impl<'s, 'a> Kinds<'s, 'a> {
         };
         let limits = self.limits(kind, &replica);
         self.judge.last(&steps, limits, replicas, rate)
+    }
+
+    /// What sessions keep on a replica of a kind of which each has so many, if these are who asks.
+    pub(super) fn kept(&self, kind: &Kind, alive: f64) -> Option<SessionsKept> {
+        let turns = self.part.latency.traffic.turns()?;
+        let replica = self.replica(kind)?;
+        Some(turns.kept(alive, &self.limits(kind, &replica)))
     }
 
     /// What a replica of a kind supplies at a rate: users, where they wait for their answers, and
@@ -445,10 +459,11 @@ impl<'s, 'a> Kinds<'s, 'a> {
         } else {
             latency.tpot.unwrap_or(1.0)
         };
-        let sequences = if self.judge.is_closed() {
-            f64::from(users)
-        } else {
-            rate * tpot * (latency.output - 1.0).max(0.0)
+        let behind = tpot * (latency.output - 1.0).max(0.0);
+        let sequences = match (self.judge.is_closed(), latency.traffic.turns()) {
+            (false, _) => rate * behind,
+            (true, None) => f64::from(users),
+            (true, Some(_)) => tokens / latency.output * behind,
         };
         let batching = Batching {
             batch: whole((sequences / kind.most.micro_batches).ceil()).clamp(1, kind.most.capacity),
@@ -527,6 +542,7 @@ fn alike<'a>(
 /// The kind of a candidate and its units, unless one user alone is served too slowly.
 fn of_candidate<'a>(
     part: &SettledPart<'_, 'a>,
+    users: Option<f64>,
     is_closed: bool,
     candidate: &Candidate<'_, 'a>,
     demand: &Demand,
@@ -555,12 +571,13 @@ fn of_candidate<'a>(
         return None;
     }
     let fluid = if is_closed {
-        f64::from(most.batch) * most.micro_batches
+        (f64::from(most.batch) * most.micro_batches).min(users.unwrap_or(f64::INFINITY))
     } else {
         most.tokens_per_second / latency.output
     };
     let supply = Supply {
-        batch: most.batch,
+        batch: most.batch.min(most.capacity),
+        sessions: latency.traffic.turns().map(|_| whole(fluid)),
         tokens_per_second: most.tokens_per_second,
         tokens_per_second_per_user: 1.0,
     };

@@ -20,7 +20,7 @@ use crate::quantity::{MicroUsd, real};
 use crate::search::found::hour;
 use crate::search::limits::Limits;
 use crate::search::serving::reduce::undominated;
-use crate::serving::engine::LoadReport;
+use crate::serving::engine::{LoadReport, SessionsKept};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -92,6 +92,8 @@ pub struct Ran<'a> {
     pub count: u64,
     /// Users of all of them, where users wait for their answers.
     pub users: Option<u32>,
+    /// What sessions keep on each, where these are who asks.
+    pub kept: Option<SessionsKept>,
     /// What came of their share of the load.
     pub report: LoadReport,
 }
@@ -169,9 +171,12 @@ pub fn settle<'a>(
         settling,
         buyer,
     };
+    let limits = settling.limits;
+    let are_all = !settling.most && limits.tokens_per_second <= 0.0;
+    let users = are_all.then(|| real(limits.users));
     let mut searched = Vec::new();
     for &part in parts {
-        let (of_part, kinds, units, result) = Kinds::of(part, settling.stop, settling.over);
+        let (of_part, kinds, units, result) = Kinds::of(part, users, settling.stop, settling.over);
         let before = all.kinds.len();
         all.units
             .extend(units.into_iter().map(|(kind, unit)| (before + kind, unit)));
@@ -516,6 +521,7 @@ impl<'a> Loop<'_, '_, 'a> {
                     unit,
                     count,
                     users: is_closed.then(|| whole(rate * f64::from(replicas))),
+                    kept: parts[part].kept(&kinds[kind], rate),
                     report: report.of(replicas, some),
                 };
                 (verdict, ran)

@@ -1,6 +1,7 @@
 //! What the closed form knows of a load: moments of prompts and outputs, and both cut into strata.
 
 use crate::load::{KvPolicy, Lengths, Load, Sizes};
+use crate::serving::engine::Turns;
 
 /// Strata that lengths are cut into, finer towards the long ones that make the tail.
 pub(super) const STRATA: usize = 12;
@@ -152,11 +153,16 @@ pub struct Traffic {
     mean_read: f64,
     /// Whether all prompts are as long as each other.
     pub(super) prompts_are_alike: bool,
+    /// What its users come to, where these are sessions.
+    turns: Option<Turns>,
 }
 
 impl Traffic {
-    /// Sums up a load, whenever it arrives.
+    /// Sums up a load, whenever it arrives. Of sessions all is taken to be found that was said
+    /// before: no engine finds more.
     pub fn of(load: &Load) -> Self {
+        let turns = load.sessions.as_ref().map(Turns::of);
+        let found = turns.map_or(0.0, |turns| turns.all_hit_rate);
         let (prompt, output) = match &load.sizes {
             Sizes::Independent { prompt, output } => (Spread::of(prompt), Spread::of(output)),
             Sizes::Pairs { prompt, output } => {
@@ -174,8 +180,9 @@ impl Traffic {
             hit_rate: 0.0,
             mean_read: 0.0,
             prompts_are_alike: first >= last,
+            turns,
         }
-        .with_hits(load.prefix_hit_rate)
+        .with_hits(load.prefix_hit_rate.max(found))
     }
 
     /// The same load of whose prompts such a share is found in a cache.
@@ -198,6 +205,11 @@ impl Traffic {
     #[must_use]
     pub fn of_read_prompts(self) -> Self {
         self.with_hits(1.0)
+    }
+
+    /// What its users come to, where these are sessions.
+    pub fn turns(&self) -> Option<&Turns> {
+        self.turns.as_ref()
     }
 
     /// Tokens of a prompt, on average.
@@ -249,12 +261,15 @@ impl Traffic {
         self.prompt.mean + self.output.square / (2.0 * self.output.mean)
     }
 
-    /// Tokens that a sequence holds on average, long ones for longer.
+    /// Tokens that a sequence holds on average, long ones for longer; not those that sessions have
+    /// in common, which are held once.
     pub(in crate::serving::engine) fn resident_tokens(&self, policy: KvPolicy) -> f64 {
-        match policy {
+        let all = match policy {
             KvPolicy::Reserve => self.prompt.mean + self.output.square / self.output.mean,
             KvPolicy::Preempt => self.decode_context(),
-        }
+        };
+        let in_common = self.turns.map_or(0.0, |turns| turns.in_common);
+        (all - in_common).max(1.0)
     }
 
     /// Tokens to read of the prompt that a token belongs to: long ones have more of them.
