@@ -48,8 +48,9 @@ FINAL_SEED = 1
 SHARE_OF_TIME = 0.8
 """Of the time limit, after which the best that is known must do: its final run and what
 lies beside it take the rest."""
-LAST_RESORT = 0.5
-"""Of the time limit, what is left at least where nothing is known to hold."""
+LAST_RESORT = 1.0
+"""Of the time limit, what is left at least where nothing is known to hold, or only what
+is much dearer than the closed form says."""
 
 
 class _Told(Struct, frozen=True):
@@ -102,10 +103,9 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
         cap = problem.money if told.value is None else told.value / MICRO_USD
         found, told = _asked(question, purchase, cap, until)
     dear = known is not None and (told.value or 0.0) > MUCH_DEARER * known
-    if not told.counts:
+    if not told.counts or (told.ended == "time" and dear):
         last = time.monotonic() + LAST_RESORT * problem.time_limit_seconds
         until = max(until, last)
-    if not told.counts or (told.ended == "time" and dear):
         # The closed form may know one that nobody had the time to look at.
         other = _unproven(question, purchase, until, told.bound)
         if not told.counts or (other and _is_better(other, problem, told.value)):
