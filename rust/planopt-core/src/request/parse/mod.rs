@@ -149,7 +149,8 @@ mod tests {
     }
 
     /// Fields of a door that scripts and plans fill in, and people do not type.
-    const NO_OPTIONS: [&str; 12] = [
+    const NO_OPTIONS: [&str; 13] = [
+        "engine.slower",
         "engine.step_tokens",
         "engine.stream_interval",
         "engine.usable_fraction",
