@@ -65,36 +65,26 @@ __all__ = [
     "verify",
 ]
 
-_HOMES = {
-    "Calibration": ("planopt.documents.calibration", "Calibration"),
-    "FleetPlan": ("planopt.documents.fleet", "FleetPlan"),
-    "Infeasible": ("planopt.errors", "Infeasible"),
-    "InputError": ("planopt.errors", "InputError"),
-    "InternalError": ("planopt.errors", "InternalError"),
-    "Interrupted": ("planopt.documents.plan", "Interrupted"),
-    "Plan": ("planopt.documents.plan", "Plan"),
-    "PlanoptError": ("planopt.errors", "PlanoptError"),
-    "TrainingDocument": ("planopt.documents.training", "TrainingDocument"),
-    "TrainingPlan": ("planopt.documents.plan", "TrainingPlan"),
-    "Validation": ("planopt.documents.validation", "Validation"),
-    "__version__": ("planopt._native", "__version__"),
-    "accelerators": ("planopt.api", "accelerators"),
-    "calibrate": ("planopt.measurement.run", "calibrate"),
-    "compare": ("planopt.planning.compare", "compare"),
-    "diff": ("planopt.difference", "diff"),
-    "evaluate": ("planopt.planning.evaluate", "evaluate_serving"),
-    "evaluate_serving": ("planopt.planning.evaluate", "evaluate_serving"),
-    "evaluate_training": ("planopt.training.evaluate", "evaluate_training"),
-    "fleet": ("planopt.api", "fleet"),
-    "frontier": ("planopt.planning.frontier", "frontier"),
-    "models": ("planopt.api", "models"),
-    "per_dollar": ("planopt.planning.per_dollar", "per_dollar"),
-    "solve": ("planopt.api", "solve"),
-    "sweep": ("planopt.api", "sweep"),
-    "train": ("planopt.api", "train"),
-    "validate": ("planopt.accuracy.validate", "validate"),
-    "verify": ("planopt.api", "verify"),
+_MODULES = {
+    "_native": ("__version__",),
+    "accuracy.validate": ("validate",),
+    "api": ("accelerators", "fleet", "models", "solve", "sweep", "train", "verify"),
+    "difference": ("diff",),
+    "documents.calibration": ("Calibration",),
+    "documents.fleet": ("FleetPlan",),
+    "documents.plan": ("Interrupted", "Plan", "TrainingPlan"),
+    "documents.training": ("TrainingDocument",),
+    "documents.validation": ("Validation",),
+    "errors": ("Infeasible", "InputError", "InternalError", "PlanoptError"),
+    "measurement.run": ("calibrate",),
+    "planning.compare": ("compare",),
+    "planning.evaluate": ("evaluate_serving",),
+    "planning.frontier": ("frontier",),
+    "planning.per_dollar": ("per_dollar",),
+    "training.evaluate": ("evaluate_training",),
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+_HOMES["evaluate"] = _HOMES["evaluate_serving"]
 
 
 def __getattr__(name: str) -> Any:
@@ -104,8 +94,8 @@ def __getattr__(name: str) -> Any:
     from planopt.report import document
 
     render_with(document)
-    module, attribute = _HOMES[name]
-    value = getattr(import_module(module), attribute)
+    attribute = "evaluate_serving" if name == "evaluate" else name
+    value = getattr(import_module(f"planopt.{_HOMES[name]}"), attribute)
     globals()[name] = value
     return value
 

@@ -149,7 +149,7 @@ def fleet(
     """
     from planopt.fleets.plan import plan_fleet
 
-    return plan_fleet(Path(file), told=on_progress, **options)
+    return plan_fleet(Path(file), on_progress=on_progress, **options)
 
 
 def sweep(

@@ -187,6 +187,10 @@ class Latencies(Struct, frozen=True, kw_only=True):
     @property
     def under_load(self) -> UnderLoad:
         """What it puts out meanwhile."""
+        broke = self.slo_violation
+        late = (
+            (None, None) if broke is None else (broke.ttft.at_most, broke.tpot.at_most)
+        )
         return UnderLoad(
             users=self.users,
             sessions=self._sessions,
@@ -194,12 +198,8 @@ class Latencies(Struct, frozen=True, kw_only=True):
             tokens_per_second=self.tokens_per_second,
             concurrency=self.concurrency,
             goodput=self.goodput_share,
-            ttft_slo_violation=None
-            if self.slo_violation is None
-            else self.slo_violation.ttft.at_most,
-            tpot_slo_violation=None
-            if self.slo_violation is None
-            else self.slo_violation.tpot.at_most,
+            ttft_slo_violation=late[0],
+            tpot_slo_violation=late[1],
             overloaded=self.overloaded,
             by=self.by,
         )

@@ -103,7 +103,9 @@ def price_list(
     bought = _listings(priced.price_tags())
     rented = _listings(priced.rent_tags())
     basis_of = _basis_of(catalog, bought, rented)
-    by_age = sorted([*bought, *rented], key=_oldest_first)
+    by_age = sorted(
+        [*bought, *rented], key=lambda each: (-(each.age_days or 0), each.kind, each.id)
+    )
     return PriceList(
         condition=chosen,
         summaries=tuple(_summaries([*bought, *rented])),
@@ -118,10 +120,6 @@ def price_list(
             or each.age_days * SECONDS_PER_DAY > seconds
         ),
     )
-
-
-def _oldest_first(each: Listing) -> tuple[float, str, str]:
-    return (-(each.age_days or 0), each.kind, each.id)
 
 
 def _listings(tags: Iterable[PriceTag]) -> list[Listing]:

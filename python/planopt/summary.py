@@ -133,23 +133,22 @@ def _least(name: PromiseName, asked: float, predicted: float, unit: str) -> Prom
 
 
 def _totals(plan: PlanDocument) -> Totals:
-    if isinstance(plan, TrainingPlan):
-        return Totals(
-            accelerators=_bought(plan.deployments),
-            hosts=sum(each.hardware.hosts * each.units for each in plan.deployments),
-            replicas=sum(each.replicas for each in plan.deployments),
-            tokens_per_second=_sum(
-                each.evaluation.tokens_per_second for each in plan.deployments
-            ),
-            power_watts=plan.power_watts,
-        )
-    if not isinstance(plan, Plan) or not plan.deployments:
+    if not isinstance(plan, (Plan, TrainingPlan)):
         return Totals()
-    loads = [each.evaluation.under_load for each in plan.deployments]
-    return Totals(
+    whole = Totals(
         accelerators=_bought(plan.deployments),
         hosts=sum(each.hardware.hosts * each.units for each in plan.deployments),
         replicas=sum(each.replicas for each in plan.deployments),
+        power_watts=plan.power_watts,
+    )
+    if isinstance(plan, TrainingPlan):
+        speeds = (each.evaluation.tokens_per_second for each in plan.deployments)
+        return structs.replace(whole, tokens_per_second=_sum(speeds))
+    if not plan.deployments:
+        return Totals()
+    loads = [each.evaluation.under_load for each in plan.deployments]
+    return structs.replace(
+        whole,
         tokens_per_second=_sum(
             load.tokens_per_second
             if load is not None
@@ -158,7 +157,6 @@ def _totals(plan: PlanDocument) -> Totals:
         ),
         requests_per_second=_sum(load.requests_per_second for load in loads if load),
         concurrency=sum(each.users for each in plan.deployments),
-        power_watts=plan.power_watts,
         co2_kg_per_year=plan.kg_co2e_per_year,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -84,10 +84,6 @@ class MeasuredReplica:
         degrees = {"TP": self.tp, "PP": self.pp, "DP": self.dp, "EP": self.ep}
         return " ".join(f"{name}{degree}" for name, degree in degrees.items())
 
-    @cached_property
-    def _engines(self) -> frozenset[str]:
-        return _engines_of(self.assumptions)
-
     def request(self, *, batch: int, prompt: int, context: int) -> dict[str, object]:
         """Return the question to the core."""
         request: dict[str, object] = {
@@ -110,7 +106,7 @@ class MeasuredReplica:
         }
         if self.dp > 1 or self.ep > 1:
             request |= {"dp": self.dp, "ep": self.ep}
-        if self.engine in self._engines:
+        if self.engine in _engines_of(self.assumptions):
             request["engine"] = self.engine
         return request
 

@@ -16,7 +16,6 @@ from planopt._native import (
     energy_usd_per_hour,
     fewest_accelerators,
     hosting_usd_per_hour,
-    parse_quantity,
     rent_usd,
     step_seconds,
     tokens_per_second,
@@ -24,14 +23,12 @@ from planopt._native import (
 )
 from planopt.article.inputs import UnknownFigureError, known
 from planopt.article.training_figures import TRAINING_FIGURES
+from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planopt.article.inputs import Inputs
-
-_SECONDS_PER_HOUR = parse_quantity("1h", "seconds")
-_HOURS_PER_DAY = parse_quantity("1d", "seconds") / _SECONDS_PER_HOUR
 
 
 def figure_of(name: str, inputs: Inputs) -> float:
@@ -190,7 +187,7 @@ def _energy_kwh(inputs: Inputs) -> float:
 
 
 def _hours(inputs: Inputs) -> float:
-    return inputs.quantity("period", "seconds") / _SECONDS_PER_HOUR
+    return inputs.quantity("period", "seconds") / SECONDS_PER_HOUR
 
 
 def _rent_usd(inputs: Inputs, hours: float) -> float:
@@ -200,8 +197,8 @@ def _rent_usd(inputs: Inputs, hours: float) -> float:
 
 def _break_even_days(inputs: Inputs) -> float:
     """Day on which a purchase with its electricity has cost as much as renting."""
-    energy, rent = _energy_per_hour(inputs), _rent_usd(inputs, _HOURS_PER_DAY)
-    day = break_even_days(_price(inputs), _HOURS_PER_DAY * energy, rent)
+    energy, rent = _energy_per_hour(inputs), _rent_usd(inputs, HOURS_PER_DAY)
+    day = break_even_days(_price(inputs), HOURS_PER_DAY * energy, rent)
     return known(day, "the day, for renting never costs more,")
 
 

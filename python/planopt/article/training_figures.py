@@ -10,18 +10,17 @@ from planopt._native import (
     forwards_from_the_input,
     in_flight_both_ways,
     largest_tensor_degree,
-    parse_quantity,
     run_seconds,
     tensor_intensity,
 )
 from planopt.article.inputs import known
+from planopt.units import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planopt.article.inputs import Inputs
 
-_SECONDS_PER_HOUR = parse_quantity("1h", "seconds")
 _TERA = 1e12
 # The product of a layer that attention starts with; its heads are divided among ranks.
 _HEADS = "query_key_value"
@@ -32,7 +31,7 @@ def _run_flop(inputs: Inputs) -> float:
     hours = known(
         inputs.training.run.productive_accelerator_hours, "the length of the run"
     )
-    return _flop_per_second(inputs) * hours * _SECONDS_PER_HOUR
+    return _flop_per_second(inputs) * hours * SECONDS_PER_HOUR
 
 
 def _flop_per_second(inputs: Inputs) -> float:

@@ -125,16 +125,6 @@ class Architecture(Struct, frozen=True):
         return any(each.mlp and each.mlp.kind == "experts" for each in self.block)
 
 
-class Workload(Struct, frozen=True):
-    """Tokens of prompt and output, and how far they spread around their mean."""
-
-    prompt: int
-    output: int
-    prompt_cv: float | None
-    output_cv: float | None
-    requests_per_seat_hour: float | None
-
-
 class Pricing(Struct, frozen=True, kw_only=True):
     """How parts are paid for; a question of anything has these fields."""
 

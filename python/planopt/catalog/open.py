@@ -23,7 +23,6 @@ from planopt.catalog.entries import (
     Model,
     PriceTag,
     Pricing,
-    Workload,
 )
 from planopt.catalog.kinds import KINDS
 from planopt.door import question, written
@@ -154,10 +153,6 @@ class Catalog:
     def architecture(self, model: str) -> dict[str, object]:
         """Return a model, by its id or file, as the tables of a model file."""
         return decode(self.native.architecture(model), type=dict[str, object])
-
-    def workload(self, id: str) -> Workload:
-        """Tell of the requests of a workload."""
-        return decode(self.native.workload(id), type=Workload)
 
     def list(self, kind: str) -> tuple[Entry, ...]:
         """Id and name of each entity of a kind."""

@@ -11,7 +11,7 @@ from planopt.files import write
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from typing_extensions import Unpack
 
@@ -42,9 +42,7 @@ def solve(
     from planopt.api import solve as find_plan
     from planopt.report.plan import render_plan
 
-    render = partial(render_plan, details=details)
-    find, limit = partial(find_plan, **options), options.get("time_limit")
-    return _show_plan(find, render, out, json=json, limit=limit)
+    return _show_plan(find_plan, options, render_plan, out, details=details, json=json)
 
 
 def train(
@@ -61,9 +59,7 @@ def train(
     from planopt.api import train as find_plan
     from planopt.report.plan import render_plan
 
-    render = partial(render_plan, details=details)
-    find, limit = partial(find_plan, **options), options.get("time_limit")
-    return _show_plan(find, render, out, json=json, limit=limit)
+    return _show_plan(find_plan, options, render_plan, out, details=details, json=json)
 
 
 def fleet(
@@ -81,23 +77,18 @@ def fleet(
     from planopt.fleets.plan import plan_fleet
     from planopt.report.fleet import render_fleet
 
-    render = partial(render_fleet, details=details)
-
-    def find(on_progress: "Callable[[str], None]") -> "PlanDocument":
-        return plan_fleet(file, told=on_progress, **options)
-
-    return _show_plan(
-        find, render, out, json=json, limit=options.get("time_limit"), stages=True
-    )
+    find, shown = partial(plan_fleet, file), {"details": details, "json": json}
+    return _show_plan(find, options, render_fleet, out, stages=True, **shown)
 
 
 def _show_plan(
     find: "Callable[..., PlanDocument]",
+    options: "Mapping[str, object]",
     render: "Callable[..., Report]",
     out: str | None,
     *,
+    details: bool,
     json: bool,
-    limit: object = None,
     stages: bool = False,
 ) -> int:
     """Find a plan, save and show it; if stopped, the best until then."""
@@ -106,10 +97,11 @@ def _show_plan(
     from planopt.options import taken_by
 
     interrupted = False
-    until = f", searched for {limit or taken_by('solve')['time_limit'].default} at most"
+    limit = options.get("time_limit") or taken_by("solve")["time_limit"].default
+    until = f", searched for {limit} at most"
     try:
         with Progress("searching", until=until, stages=stages) as progress:
-            plan = find(on_progress=progress.at)
+            plan = find(on_progress=progress.at, **options)
     except Interrupted as stop:
         if stop.plan is None:
             raise
@@ -117,7 +109,7 @@ def _show_plan(
     if out is not None:
         plan.save(out)
     saved = None if out is None else printable(out)
-    show(plan, partial(render, saved=saved), json=json)
+    show(plan, partial(render, saved=saved, details=details), json=json)
     if interrupted:
         return INTERRUPTED
     return NO_PLAN if plan.status == "infeasible" else OK

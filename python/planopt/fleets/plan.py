@@ -55,7 +55,7 @@ SHARE_FOR_REASONS = 0.5
 def plan_fleet(
     file: str | Path,
     *,
-    told: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
     **options: Unpack[FleetOptions],
 ) -> FleetPlan:
     """Plan what a fleet buys and rents, and fleets of one type beside it."""
@@ -82,7 +82,9 @@ def plan_fleet(
         named += [each.accelerator for each in request.own]
         opened = opened.with_power_limits(named)
         said = tuple(said_by_files(asked))
-        planning = _Planning(opened, request, solvers, told or (lambda _: None), said)
+        planning = _Planning(
+            opened, request, solvers, on_progress or (lambda _: None), said
+        )
         return planning.plan(compare=chosen.compare)
 
 

@@ -54,31 +54,19 @@ class Limits:
     @property
     def groups(self) -> tuple[str, ...]:
         """Names of the limits that are set: demands first, then what is scarce."""
-        set_ = {
-            "users": self.users > 0,
-            "throughput": self.tokens_per_second > 0,
-            "budget": self.budget_micro_usd is not None,
-            "purchase": self.capital_micro_usd is not None,
-            "power": self.power_watts is not None,
-            "racks": self.rack_units is not None,
-            "accelerators": self.accelerators is not None,
-        }
-        stock = (f"stock:{name}" for name in sorted(self.stock))
-        return (*(group for group, there in set_.items() if there), *stock)
+        set_ = (
+            group
+            for group, field in _GROUPS.items()
+            if getattr(self, field) != getattr(_NONE, field)
+        )
+        return (*set_, *(f"stock:{name}" for name in sorted(self.stock)))
 
     def only(self, groups: Collection[str]) -> Limits:
         """Return the same limits without those not named."""
-        return replace(
-            self,
-            users=self.users if "users" in groups else 0,
-            tokens_per_second=self.tokens_per_second if "throughput" in groups else 0.0,
-            budget_micro_usd=self.budget_micro_usd if "budget" in groups else None,
-            capital_micro_usd=self.capital_micro_usd if "purchase" in groups else None,
-            power_watts=self.power_watts if "power" in groups else None,
-            rack_units=self.rack_units if "racks" in groups else None,
-            accelerators=self.accelerators if "accelerators" in groups else None,
-            stock={k: v for k, v in self.stock.items() if f"stock:{k}" in groups},
-        )
+        stock = {k: v for k, v in self.stock.items() if f"stock:{k}" in groups}
+        others = (field for group, field in _GROUPS.items() if group not in groups)
+        left_out = {field: getattr(_NONE, field) for field in others}
+        return replace(self, stock=stock, **left_out)
 
     def told(self) -> Limits:
         """Return the same limits, with money that the core counts in."""
@@ -88,6 +76,19 @@ class Limits:
             budget_micro_usd=None if budget is None else min(budget, LARGEST),
             capital_micro_usd=None if capital is None else min(capital, LARGEST),
         )
+
+
+_NONE: Final = Limits(users=0)
+_GROUPS: Final = {
+    "users": "users",
+    "throughput": "tokens_per_second",
+    "budget": "budget_micro_usd",
+    "purchase": "capital_micro_usd",
+    "power": "power_watts",
+    "racks": "rack_units",
+    "accelerators": "accelerators",
+}
+"""Fields of limits, by the names that conflicts have for them."""
 
 
 class Need(Struct, frozen=True):

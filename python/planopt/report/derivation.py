@@ -18,10 +18,7 @@ _PAGES = "docs/reference"
 
 
 def derivation(derivations: Sequence[Derivation]) -> list[Block]:
-    """Draw each figure's tree, where an evaluation was asked to explain itself.
-
-    A tree has formula, inputs with their source, and result.
-    """
+    """Draw each figure's tree, where an evaluation was asked to explain itself."""
     if not derivations:
         return []
     tree = _Tree()

@@ -50,13 +50,8 @@ if TYPE_CHECKING:
         PlanWarning,
     )
     from planopt.documents.plan import Plan, PlanDocument, Promise, TrainingPlan
+    from planopt.documents.training import TrainingEvaluation
     from planopt.report.table import Block
-
-    _Figure = float | None
-    _Build = tuple[Plan | Alternative, _Figure, _Figure, _Figure, str, str]
-    _Cluster = tuple[
-        TrainingPlan | TrainingAlternative, _Figure, _Figure, _Figure, str, str
-    ]
 
 
 _BEST = {
@@ -86,7 +81,7 @@ def first_screen(plan: Plan | TrainingPlan, saved: str | Path | None) -> Screen:
     below = [
         *sureness(plan),
         *assumptions(plan.assumed, plan.warnings, plan.not_considered),
-        *_last(plan, saved),
+        _last(plan, saved),
     ]
     if plan.status == "infeasible":
         above = [_none(plan), *conflict(plan)]
@@ -326,25 +321,25 @@ def _best_builds(plan: Plan) -> Table:
     hourly, of = plan.request.hourly, plan.deployments[0].evaluation
     # Those of alternatives are of a steady step: no figures beside one under a load.
     steady = plan.request.percentile is None
-    chosen = of.decode.tokens_per_second_per_user, plan.usd_per_million_tokens
-    rows: list[_Build] = [(plan, plan.tco_usd_per_hour, *chosen, "chosen", "")]
-    rows += [
-        (
-            *(each, each.usd_per_hour, each.tokens_per_second_per_user),
-            *(each.usd_per_million_tokens, each.why_not, each.summary),
-        )
-        for each in plan.alternatives
-    ]
-    cells = [
-        (
+
+    def row(
+        each: Plan | Alternative, per_hour: float | None, fast: float | None, why: str
+    ) -> tuple[str, ...]:
+        summary = getattr(each, "summary", "")
+        return (
             hardware(each.bill_of_materials, hosts=False) or summary,
             money_per_hour(per_hour) if hourly else price(each, whole=True),
             "" if hourly else money_per_hour(per_hour),
             rate(fast) if steady else "",
-            money_per_million(per_million) if steady else "",
+            money_per_million(each.usd_per_million_tokens) if steady else "",
             shortened(why, width() - _OTHER_COLUMNS),
         )
-        for each, per_hour, fast, per_million, why, summary in rows
+
+    fast = of.decode.tokens_per_second_per_user
+    cells = [row(plan, plan.tco_usd_per_hour, fast, "chosen")]
+    cells += [
+        row(each, each.usd_per_hour, each.tokens_per_second_per_user, each.why_not)
+        for each in plan.alternatives
     ]
     paid = ">COST" if hourly else ">PRICE"
     titles = (_OTHERS, paid, "?+>TCO", "?>TOK/S/USER", "?+>$/MTOK", _WHY_NOT)
@@ -353,31 +348,29 @@ def _best_builds(plan: Plan) -> Table:
 
 def _best_clusters(plan: TrainingPlan) -> Table:
     first = plan.deployments[0]
-    of, kind = first.evaluation, first.candidate.accelerator
-    rows: list[_Cluster] = [(plan, of.days, of.mfu, of.run.usd, "chosen", kind)]
-    rows += [
-        (
-            *(each, each.days, each.mfu, each.run_usd, each.why_not),
-            each.candidate.accelerator if each.candidate else each.summary,
-        )
-        for each in plan.alternatives
-    ]
-    best: dict[str, _Cluster] = {}
-    for row in rows:
-        best.setdefault(row[-1], row)
-    cells = [
-        (
-            hardware(each.bill_of_materials, hosts=False),
-            price(each, whole=True),
-            days(took),
-            percent(mfu),
-            money(run_usd, whole=True),
-            shortened(why, width() - _OTHER_COLUMNS),
-        )
-        for each, took, mfu, run_usd, why, _ in best.values()
-    ]
+    of, usd = first.evaluation, first.evaluation.run.usd
+    best = {first.candidate.accelerator: _cluster(plan, of, usd, "chosen")}
+    for each in plan.alternatives:
+        kind = each.candidate.accelerator if each.candidate else each.summary
+        best.setdefault(kind, _cluster(each, each, each.run_usd, each.why_not))
     titles = (_OTHERS, ">PRICE", ">DAYS", ">MFU", "+>THE RUN", _WHY_NOT)
-    return Table(titles, cells, wraps=False, chosen=True)
+    return Table(titles, [*best.values()], wraps=False, chosen=True)
+
+
+def _cluster(
+    paid: TrainingPlan | TrainingAlternative,
+    does: TrainingEvaluation | TrainingAlternative,
+    run_usd: float | None,
+    why: str,
+) -> tuple[str, ...]:
+    return (
+        hardware(paid.bill_of_materials, hosts=False),
+        price(paid, whole=True),
+        days(does.days),
+        percent(does.mfu),
+        money(run_usd, whole=True),
+        shortened(why, width() - _OTHER_COLUMNS),
+    )
 
 
 # --- How sure it is, and what it rests on ---------------------------------------------
@@ -420,13 +413,18 @@ def _short(each: Assumed) -> str:
     return value if ":" in value else f"{each.name} {value}"
 
 
-def _last(plan: Plan | TrainingPlan, saved: str | Path | None) -> list[Block]:
+def _last(plan: Plan | TrainingPlan, saved: str | Path | None) -> Ends:
     search = plan.search
     done = f"  {count(search.candidates_covered)} candidates"
     if search.seconds is not None:
         done += f" in {search.seconds:.2f} s"
+    return last(done, saved)
+
+
+def last(done: str, saved: str | Path | None) -> Ends:
+    """Say what was done, and where the rest is."""
     kept = "--out plan.json" if saved is None else f"saved {saved}"
-    return [Ends(done, faint(f"--details · {kept}"), faint)]
+    return Ends(done, faint(f"--details · {kept}"), faint)
 
 
 def _none(plan: PlanDocument) -> Ends:

@@ -6,11 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
-from planopt.report.first import assumptions
+from planopt.report.first import assumptions, last
 from planopt.report.numbers import UNKNOWN, money, rate, tonnes, watts
 from planopt.report.parts import assumed, bought, warnings
 from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
-from planopt.report.style import bad, faint, good, head, warn
+from planopt.report.style import bad, good, head, warn
 from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from planopt.report.table import Block
 
 CENT = 0.01
+_BILL = ("bill of materials", ">qty", ">each", ">total", "source")
 
 
 def render_fleet(
@@ -93,20 +94,18 @@ def _below(plan: FleetPlan, saved: str | Path | None) -> list[Block]:
         (plan.kg_co2e, f"{tonnes(plan.kg_co2e)} of their electricity"),
         (dated, f"oldest price {dated}"),
     ]
-    done = f"  {plan.search.seconds or 0.0:.1f} s"
-    kept = "--out plan.json" if saved is None else f"saved {saved}"
     return [
         Parts("One type", alone),
         Parts("At last", [said for figure, said in known if figure]),
         *assumptions(plan.assumed, plan.warnings, plan.not_considered),
-        Ends(done, faint(f"--details · {kept}"), faint),
+        last(f"  {plan.search.seconds or 0.0:.1f} s", saved),
     ]
 
 
 def _all(plan: FleetPlan) -> list[Block]:
     return [
         Section("What to do", _actions(plan)),
-        Section("", *_parts(plan)),
+        Section("", Table(_BILL, bought(plan.bill_of_materials))),
         Section("", *_one_type(plan)),
         assumed(plan.assumed),
         warnings(plan.warnings),
@@ -164,12 +163,6 @@ def _serving(each: FleetDeployment, period: int) -> str:
     layout = candidate.layout if candidate.accelerators > 1 else "TP1"
     hosts = f"{each.units[period]} × {rented}{candidate.accelerator}"
     return f"{hosts} {each.replicas}×{layout.replace(' x ', ' ')}"
-
-
-def _parts(plan: FleetPlan) -> list[Block]:
-    rows = bought(plan.bill_of_materials)
-    titles = ("bill of materials", ">qty", ">each", ">total", "source")
-    return [Table(titles, rows)]
 
 
 def _one_type(plan: FleetPlan) -> list[Block]:

@@ -91,10 +91,7 @@ class Sentence:
 
 
 class Section:
-    """Blocks apart from what is above, under a title if they have one.
-
-    Where they come to nothing, nothing is shown.
-    """
+    """Blocks apart from what is above, under a title if they have one; or nothing."""
 
     def __init__(self, title: str, *blocks: Block) -> None:
         self._title, self._blocks = title, blocks
