@@ -53,10 +53,7 @@ def is_well_known(status: str | None) -> bool:
 
 
 def dollars(usd: float, *, rough: bool = False, whole: bool = False) -> str:
-    """Say a sum to the cent where it has cents; a rough one to three digits.
-
-    Rough is one that has a price from memory or an old one: ``~$13,500``.
-    """
+    """Say a sum to the cent where it has cents; one that is rough as ``~$13,500``."""
     if rough and usd:
         return f"~${float(f'{usd:.3g}'):,.0f}" if usd >= 100 else f"~${usd:.3g}"
     no_cents = whole or abs(usd - round(usd)) < HALF_A_CENT

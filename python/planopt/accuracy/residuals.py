@@ -39,10 +39,7 @@ def errors(
     *,
     any_engine: bool = False,
 ) -> dict[str, Errors]:
-    """Return the errors of metrics of a model on an accelerator, those that are known.
-
-    ``any_engine`` is of serving that is predicted without an engine.
-    """
+    """Return the errors that are known; ``any_engine`` is of serving without one."""
     request = {
         "model": model,
         "accelerator": accelerator,

@@ -186,10 +186,7 @@ def open_catalog(
     assumptions: str = DEFAULT_ASSUMPTIONS,
     accelerators: object = None,
 ) -> Catalog:
-    """Open the bundled catalog with overlays.
-
-    Without overlays the catalog is kept: it does not change while a script runs.
-    """
+    """Open the bundled catalog with overlays; without any it is kept, as it is."""
     if catalog or assumptions.endswith(".toml"):
         opened = Catalog(tuple(catalog), assumptions)
     else:

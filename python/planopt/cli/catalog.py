@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from planopt.catalog.kinds import KINDS
-from planopt.cli.exits import OK
 from planopt.cli.output import show
 from planopt.errors import InputError
 from planopt.printable import printable
@@ -35,7 +34,7 @@ class Imports(TypedDict, total=False):
 
 def list_(
     *, kind: str | None = None, json: bool = False, **options: "Unpack[Opened]"
-) -> int:
+) -> None:
     """List the entries of one kind, or of all."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_catalog
@@ -44,10 +43,9 @@ def list_(
     kinds = KINDS if kind is None else (_known(kind),)
     entries = {each: catalog.list(each) for each in kinds}
     show(entries, render_catalog, json=json)
-    return OK
 
 
-def show_(*, names: list[str], json: bool = False, **options: "Unpack[Opened]") -> int:
+def show_(*, names: list[str], json: bool = False, **options: "Unpack[Opened]") -> None:
     """Show an entry: every figure with its source."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_entry
@@ -64,7 +62,6 @@ def show_(*, names: list[str], json: bool = False, **options: "Unpack[Opened]") 
     kind = _known(given[0]) if given else _kind_of(catalog, name)
     entry = catalog.show(kind, name)
     show(entry, render_entry, json=json)
-    return OK
 
 
 def prices(
@@ -73,7 +70,7 @@ def prices(
     older: str | None = None,
     json: bool = False,
     **options: "Unpack[Opened]",
-) -> int:
+) -> None:
     """Show how old the prices are that decide plans, and how well they are known."""
     from planopt.catalog.open import open_catalog
     from planopt.price_list import price_list
@@ -81,16 +78,14 @@ def prices(
 
     listed = price_list(open_catalog(**options), condition=condition, older=older)
     show(listed, partial(render_prices, listing=older is not None), json=json)
-    return OK
 
 
-def check(*, json: bool = False, **options: "Unpack[Opened]") -> int:
+def check(*, json: bool = False, **options: "Unpack[Opened]") -> None:
     """Read every file, reporting every problem with its place."""
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_counts
 
     show(open_catalog(**options).check(), render_counts, json=json)
-    return OK
 
 
 def _known(kind: str) -> str:
@@ -132,11 +127,11 @@ def _kind_of(catalog: "Catalog", name: str) -> str:
 
 def import_skypilot(
     *, files: list[str], out: str, json: bool = False, **options: "Unpack[Imports]"
-) -> int:
+) -> None:
     """Import offers of SkyPilot's catalogs: aws/vms.csv and the like."""
     from planopt.catalog.skypilot import import_skypilot as read
 
-    return _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
+    _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
 
 
 def import_dstack(
@@ -145,11 +140,11 @@ def import_dstack(
     out: str,
     json: bool = False,
     **options: "Unpack[Imports]",
-) -> int:
+) -> None:
     """Import offers of dstack's gpuhunt: its CSV files, or the package itself."""
     from planopt.catalog.dstack import import_dstack as read
 
-    return _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
+    _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
 
 
 def import_hf(
@@ -159,7 +154,7 @@ def import_hf(
     name: str | None = None,
     force: bool = False,
     json: bool = False,
-) -> int:
+) -> None:
     """Import a model from its Hugging Face config.json."""
     from planopt.catalog.huggingface import import_hf as read
     from planopt.report.catalog import render_model
@@ -167,11 +162,9 @@ def import_hf(
     file = read(Path(config), Path(out), name=name, force=force)
     written = {"model": file.stem, "files": [str(file)]}
     show(written, partial(render_model, out=printable(out)), json=json)
-    return OK
 
 
-def _tell(imported: "Imported", out: str, *, json: bool) -> int:
+def _tell(imported: "Imported", out: str, *, json: bool) -> None:
     from planopt.report.catalog import render_imported
 
     show(imported.counts(), partial(render_imported, out=printable(out)), json=json)
-    return OK

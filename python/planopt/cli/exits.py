@@ -34,11 +34,7 @@ _CODES = {
 
 
 def exit_code_of(command: Callable[[], Any]) -> int:
-    """Run a command.
-
-    A command returns its exit code, or ``None`` for 0; whatever it raises becomes a
-    message with a code.
-    """
+    """Return the exit code of a command, 0 unless it says; tell what it raises."""
     try:
         return command() or OK
     except PlanoptError as error:

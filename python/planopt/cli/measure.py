@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from planopt.cli.exits import OK
 from planopt.cli.output import note, show
 from planopt.files import write
 from planopt.printable import printable
@@ -20,7 +19,7 @@ def bench(*, json: bool = False, **options: Any) -> None:
     show(measured, render_bench, json=json)
 
 
-def calibrate(*, json: bool = False, **options: Any) -> int:
+def calibrate(*, json: bool = False, **options: Any) -> None:
     """Measure an accelerator, or this processor, and write an overlay catalog.
 
     planopt calibrate --out measured
@@ -30,7 +29,6 @@ def calibrate(*, json: bool = False, **options: Any) -> int:
 
     calibration = measure(told=lambda sample: note(sample_line(sample)), **options)
     show(calibration, render_calibration, json=json)
-    return OK
 
 
 def validate(*, json: bool = False, **options: Any) -> None:

@@ -81,7 +81,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
-def diff(*, before: str, after: str, json: bool = False) -> int:
+def diff(*, before: str, after: str, json: bool = False) -> None:
     """Show what changed between two saved plans: question, prices, choice, and why.
 
     planopt diff monday.json friday.json
@@ -92,7 +92,6 @@ def diff(*, before: str, after: str, json: bool = False) -> int:
 
     found = difference(load_plan(before), load_plan(after))
     show(found, render_difference, json=json)
-    return OK
 
 
 def explain(*, code: str | None = None, json: bool = False) -> None:

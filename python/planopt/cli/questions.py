@@ -117,7 +117,7 @@ def _show_plan(
 
 def serving(
     *, details: bool = False, json: bool = False, **options: "Unpack[ServingOptions]"
-) -> int:
+) -> None:
     """Evaluate one way of serving a model: memory, speed, cost, power.
 
     planopt evaluate serving --accelerator rtx-4090 --tp 4 --pp 2 --batch 8
@@ -127,12 +127,11 @@ def serving(
 
     render = partial(render_evaluation, details=details)
     show(evaluate_serving(**options), render, json=json)
-    return OK
 
 
 def training(
     *, details: bool = False, json: bool = False, **options: "Unpack[TrainingOptions]"
-) -> int:
+) -> None:
     """Evaluate one way of training a model: memory, step time, days, cost.
 
     planopt evaluate training --accelerator a100-sxm-80 --network infiniband-200g
@@ -143,7 +142,6 @@ def training(
 
     render = partial(render_evaluation, details=details)
     show(evaluate_training(**options), render, json=json)
-    return OK
 
 
 def compare(
@@ -201,7 +199,7 @@ def frontier(
     details: bool = False,
     json: bool = False,
     **options: "Unpack[FrontierOptions]",
-) -> int:
+) -> None:
     """List what no other choice beats: units that serve a model, or a space's front.
 
     planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --out front.parquet
@@ -225,10 +223,9 @@ def frontier(
         write_rows(Path(out), rows)
     saved = None if out is None else printable(out)
     show(rows, partial(render_frontier, details=details, saved=saved), json=json)
-    return OK
 
 
-def sweep(*, study: str, json: bool = False, **options: Any) -> int:
+def sweep(*, study: str, json: bool = False, **options: Any) -> None:
     """Evaluate every candidate of a study, and keep the front of each case as Parquet.
 
     planopt sweep study.toml --out DIR --on dask://localhost:8786
@@ -240,4 +237,3 @@ def sweep(*, study: str, json: bool = False, **options: Any) -> int:
     with Progress("evaluating", "candidates") as progress:
         result = run(study, progress=progress, **options)
     show(result, render_sweep, json=json)
-    return OK

@@ -108,10 +108,7 @@ def cost_cents(fleet: Fleet, purchase: Purchase) -> int:
 
 
 def used(fleet: Fleet, purchase: Purchase) -> Counter[tuple[str, int]]:
-    """Add up what is used of each limited thing in each period.
-
-    What a container gives is used less.
-    """
+    """Add up what is used of each limited thing in each period, less what is given."""
     amounts: Counter[tuple[str, int]] = Counter()
 
     def use(uses: Mapping[str, int], period: int, times: int) -> None:

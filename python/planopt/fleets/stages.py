@@ -328,11 +328,7 @@ class _Search:
         self._keep_better(purchase)
 
     def _keep_better(self, purchase: Purchase) -> None:
-        """Keep an answer that costs less.
-
-        Of two that cost the same the one whose spelling sorts first is kept, so that it
-        does not matter which comes first.
-        """
+        """Keep what costs less; of equals, in whatever order, the first by spelling."""
         cost = cost_cents(self._fleet, purchase)
         with self._lock:
             if self._cost is None or (cost, purchase.spelling) < (

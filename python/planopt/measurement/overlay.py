@@ -39,10 +39,7 @@ class Origin:
 
 
 def accelerator_file(id_: str, device: Device, rates: Rates, origin: Origin) -> str:
-    """Describe a device that no catalog knows by what it reached.
-
-    Its peaks are the best of what was measured: their efficiency is 1.
-    """
+    """Describe a new device by the best that was measured: its efficiency is 1."""
     peaks = "".join(
         f"{number_format} = {_figure(_in_units(rate, 'TFLOPS', 1e12))}\n"
         for number_format, rate in rates.flop_per_second.items()

@@ -9,7 +9,7 @@ from planopt.documents.calibration import Efficiencies, Rates
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from planopt.catalog.entries import Entity
     from planopt.documents.calibration import Sample
@@ -22,7 +22,8 @@ def rates_of(samples: Sequence[Sample]) -> Rates:
     """Take the best of each kind."""
 
     def best(kind: str, work: str) -> float:
-        return max(_rates(samples, kind, work), default=0.0)
+        of_it = (each for each in samples if each.kind == kind)
+        return max((getattr(each, work) / each.seconds for each in of_it), default=0.0)
 
     products = [sample for sample in samples if sample.kind == "matmul"]
     by_format: dict[str, float] = {}
@@ -39,14 +40,6 @@ def rates_of(samples: Sequence[Sample]) -> Rates:
         launch_seconds=min(launches, default=0.0),
         attention_flop_per_second=best("attention", "flop"),
         all_reduce_bytes_per_second=best("all-reduce", "moved_bytes") or None,
-    )
-
-
-def _rates(samples: Iterable[Sample], kind: str, work: str) -> Iterable[float]:
-    return (
-        getattr(sample, work) / sample.seconds
-        for sample in samples
-        if sample.kind == kind
     )
 
 

@@ -44,10 +44,7 @@ def intervals(catalog: Catalog, evaluation: EvaluationDocument) -> dict[str, Int
 def statement(
     evaluations: Iterable[ServingEvaluation], engine: str | None, measured: int | None
 ) -> str:
-    """Say within what the speeds of a plan lie, under an engine if it names one.
-
-    ``measured`` rows are what the errors are known from.
-    """
+    """Say within what the speeds of a plan lie, as so many ``measured`` rows tell."""
     shares = [
         (seconds.low / value, seconds.high / value, seconds.extrapolated)
         for each in evaluations
