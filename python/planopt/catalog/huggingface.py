@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def import_hf(
-    config: str | Path,
-    out: str | Path,
-    *,
-    name: str | None = None,
-    force: bool = False,
+    config: str | Path, out: str | Path, *, name: str | None = None, force: bool = False
 ) -> Path:
     """Write a model of a Hugging Face ``config.json`` as an overlay."""
     config = Path(config)

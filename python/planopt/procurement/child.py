@@ -43,9 +43,7 @@ class _Backend:
     """OR-Tools, imported once and asked many times."""
 
     def __init__(self) -> None:
-        from ortools.linear_solver import (  # type: ignore[import-untyped]
-            pywraplp,
-        )
+        from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]
 
         self._front = pywraplp
         self._running: Solver | None = None

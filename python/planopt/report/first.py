@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from planopt.documents.evaluation import ServingEvaluation
     from planopt.documents.explanations import Alternative, TrainingAlternative
     from planopt.documents.parts import (
         Assumed,
@@ -197,7 +198,7 @@ def times(layout: str) -> str:
 def promises(plan: Plan | TrainingPlan) -> Table:
     """Show asked, predicted and the interval of each, on an axis of its own."""
     known = plan.deployments[0].evaluation.intervals
-    rows = [_promise(each, ends_of(known.get("days"))) for each in plan.promises]
+    rows = [_promise(each, _ends_of(known.get("days"))) for each in plan.promises]
     return predictions("PROMISE", [*_unasked(plan), *rows])
 
 
@@ -205,16 +206,25 @@ def _unasked(plan: Plan | TrainingPlan) -> list[Prediction]:
     """Predict what every plan is judged by, where nothing was asked of it."""
     names = {each.name for each in plan.promises}
     if plan.kind == "training":
-        of = plan.deployments[0].evaluation
-        took = Prediction("days", of.days, ends_of(of.intervals.get("days")), told=days)
-        return [] if "deadline" in names else [took]
-    evaluation = plan.deployments[0].evaluation
-    fast = evaluation.decode.tokens_per_second_per_user
-    ends = ends_of(evaluation.intervals.get("tokens_per_second_per_user"))
-    return [] if "tpot" in names else [Prediction("tok/s per user", fast, ends)]
+        length = run_length(plan.deployments[0].evaluation)
+        return [] if "deadline" in names else [length]
+    speed = steady_speed(plan.deployments[0].evaluation)
+    return [] if "tpot" in names else [speed]
 
 
-def ends_of(interval: Interval | None) -> tuple[float, float] | None:
+def run_length(of: TrainingEvaluation) -> Prediction:
+    """Predict the days of a run."""
+    return Prediction("days", of.days, _ends_of(of.intervals.get("days")), told=days)
+
+
+def steady_speed(of: ServingEvaluation) -> Prediction:
+    """Predict the speed of one user at steady steps."""
+    ends = _ends_of(of.intervals.get("tokens_per_second_per_user"))
+    fast = of.decode.tokens_per_second_per_user
+    return Prediction("tok/s per user", fast, ends)
+
+
+def _ends_of(interval: Interval | None) -> tuple[float, float] | None:
     """Return where an interval begins and ends."""
     return None if interval is None else (interval.low, interval.high)
 
