@@ -53,8 +53,5 @@ def _table(table: Mapping[str, object], path: str = "") -> Iterator[str]:
 
 def _tables(value: object) -> list[dict[str, object]]:
     """Take the tables of a list that is of tables."""
-    return (
-        [each for each in value if isinstance(each, dict)]
-        if isinstance(value, list)
-        else []
-    )
+    items = value if isinstance(value, list) else []
+    return [each for each in items if isinstance(each, dict)]

@@ -90,9 +90,8 @@ class _Backend:
             if method == "cp-sat":
                 reply["bound"] = solver.Objective().BestBound()
         if method == "branch-and-cut" and status == "optimal":
-            reply["status"] = (
-                "feasible"  # Best to within a tolerance, which is no proof.
-            )
+            # Best to within a tolerance, which is no proof.
+            reply["status"] = "feasible"
         return {**reply, "seconds": time.perf_counter() - started}
 
     def _build(
