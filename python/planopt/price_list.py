@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from planopt.catalog.entries import Pricing
 from planopt.options import Asked
@@ -131,8 +130,16 @@ def _listings(tags: Iterable[PriceTag]) -> list[Listing]:
             continue
         source = tag.source
         date, status = (source.date, source.status) if source else (None, None)
-        listing = structs.replace(
-            msgspec.convert(tag, Listing, from_attributes=True),
+        listing = Listing(
+            kind=tag.kind,
+            id=tag.id,
+            name=tag.name,
+            condition=tag.condition,
+            usd=tag.usd,
+            low_usd=tag.low_usd,
+            high_usd=tag.high_usd,
+            per=tag.per,
+            on_sale=tag.on_sale,
             date=date or None,
             age_days=age_days(date),
             status="derived" if tag.per > 1 else status,

@@ -166,3 +166,12 @@ def test_what_is_missed_is_told_as_it_is() -> None:
 def test_a_line_that_grows_keeps_no_promise() -> None:
     found = _missed(ttft_slo_violation=0.0, tpot_slo_violation=0.0, overloaded=True)
     assert set(found) == {"TTFT", "TPOT"}
+
+
+def test_what_all_users_are_too_many_for_is_looked_at_once() -> None:
+    plan = planopt.solve(
+        model="llama-3.1-70b", target="12tok/s", ttft="2s", users=16, percentile="p95"
+    )
+    assert plan.status == "optimal"
+    # Some forty; two thousand where a replica that is late with all 16 was asked again.
+    assert (plan.search.simulations or 0) < 200

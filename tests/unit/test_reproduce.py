@@ -6,7 +6,6 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from msgspec import structs
 
 from planopt.article.figures import FIGURES, figure_of
 from planopt.article.inputs import Inputs, UnknownFigureError
@@ -27,9 +26,8 @@ Overlay = dict[str, tuple[str, str]]
 
 def value(id_: str, **arguments: Any) -> float:
     """One figure in SI units, with other arguments of its evaluation."""
-    scenario = SCENARIOS[id_]
-    other = structs.replace(scenario, serving={**scenario.serving, **arguments})
-    return figure_of(other.figure, Inputs(other))
+    scenario = SCENARIOS[id_].replace(**arguments)
+    return figure_of(scenario.figure, Inputs(scenario))
 
 
 @pytest.fixture

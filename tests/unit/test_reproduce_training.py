@@ -22,10 +22,8 @@ SCENARIOS = read_scenarios()
 
 def value(id_: str, **arguments: Any) -> float:
     """One figure in SI units, with other arguments of its evaluation."""
-    scenario = SCENARIOS[id_]
-    training = {**scenario.training, **arguments}
-    other = msgspec.structs.replace(scenario, training=training)
-    return figure_of(other.figure, Inputs(other))
+    scenario = SCENARIOS[id_].replace(**arguments)
+    return figure_of(scenario.figure, Inputs(scenario))
 
 
 def value_from(id_: str, **inputs: Any) -> float:

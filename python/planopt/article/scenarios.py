@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 - read when a Struct is made
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from planopt.catalog.open import bundled_folder
@@ -25,6 +26,14 @@ class Scenario(Struct, frozen=True, kw_only=True):
     note: str = ""
     chained: Scenario | None = None
     """The same figure from unrounded figures of ours, where the inputs are rounded."""
+
+    def replace(self, **arguments: Any) -> Scenario:
+        """Copy the scenario with other arguments of its evaluation."""
+        if self.training:
+            return msgspec.structs.replace(
+                self, training={**self.training, **arguments}
+            )
+        return msgspec.structs.replace(self, serving={**self.serving, **arguments})
 
 
 def read_scenarios() -> dict[str, Scenario]:

@@ -73,7 +73,10 @@ def _peak(inputs: Inputs) -> float:
 def _largest_tensor_degree(inputs: Inputs) -> float:
     """Tensor-parallel degree from which on a layer's input outlasts the arithmetic."""
     return largest_tensor_degree(
-        _heads_flop(inputs), _kept_by_a_layer(inputs), _peak(inputs), _bandwidth(inputs)
+        _heads_flop(inputs),
+        _kept_by_a_layer(inputs),
+        _peak(inputs),
+        _bandwidth(inputs),
     )
 
 

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def import_hf(
-    config: str | Path, out: str | Path, *, name: str | None = None, force: bool = False
+    config: str | Path,
+    out: str | Path,
+    *,
+    name: str | None = None,
+    force: bool = False,
 ) -> Path:
     """Write a model of a Hugging Face ``config.json`` as an overlay."""
     config = Path(config)
@@ -53,5 +57,8 @@ def _table(table: Mapping[str, object], path: str = "") -> Iterator[str]:
 
 def _tables(value: object) -> list[dict[str, object]]:
     """Take the tables of a list that is of tables."""
-    items = value if isinstance(value, list) else []
-    return [each for each in items if isinstance(each, dict)]
+    return (
+        [each for each in value if isinstance(each, dict)]
+        if isinstance(value, list)
+        else []
+    )

@@ -121,10 +121,15 @@ class Catalog:
 
     def with_power_limits(self, accelerators: object) -> Catalog:
         """Return the same catalog with accelerators that are named with a limit."""
-        if isinstance(accelerators, str):
-            accelerators = accelerators.split(",")
+        names = (
+            accelerators.split(",")
+            if isinstance(accelerators, str)
+            else accelerators
+            if isinstance(accelerators, (list, tuple))
+            else ()
+        )
         other = self
-        for name in accelerators if isinstance(accelerators, (list, tuple)) else ():
+        for name in names:
             if LIMITED_TO in str(name):
                 id_ = str(name).strip().partition(":")[0]
                 other = other._with(other.native.with_power_limit(id_))

@@ -245,7 +245,8 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     why: Literal["edge", "time", "space"] | None = None
     """Why a feasible plan is not proven: no cheaper one can be shown to hold, as rates
     are too near their limits to be told from late ones; or the time ended; or better
-    ones were not searched through, such as two pools."""
+    ones were not searched through, such as two pools. Where there is none, ``time``
+    says that none was found before it ended."""
     request: Request = msgspec.field(default_factory=Request)
     bill_of_materials: Bill = BillOfMaterials()
     oldest_price_date: str | None = None

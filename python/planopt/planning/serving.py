@@ -92,7 +92,7 @@ class Serving:
     ) -> Plan:
         """Put a purchase into a plan, without what needs further questions."""
         if late := missed(question.problem, chosen):
-            return self._none_holds(question, chosen, late, started)
+            return self._none_holds(question, purchase, chosen, late, started)
         hourly = question.problem.acquisition.hourly
         bound = None
         if purchase.bound_micro_usd is not None:
@@ -170,22 +170,29 @@ class Serving:
     def _none_holds(
         self,
         question: ServingQuestion,
+        purchase: Purchase,
         chosen: Build,
         late: Mapping[str, float],
         started: float,
     ) -> Plan:
         """Say that no plan was found that holds, and what the nearest misses."""
         problem = question.problem
+        none = "no plan keeps its promises when it is simulated"
+        if purchase.why == "time":
+            none = (
+                "none was shown to keep its promises in time: more of it may find one"
+            )
         price = dollars(
             chosen.price_usd, rough=is_rough(chosen.bill_of_materials), whole=True
         )
         nearest = (
-            f"no plan keeps its promises when it is simulated; the nearest, "
-            f"{chosen.summary} for {price}: {missing(problem.percentile, late)}"
+            f"{none}; the nearest, {chosen.summary} for {price}: "
+            f"{missing(problem.percentile, late)}"
         )
         seconds = time.monotonic() - started
         return Plan(
             status="infeasible",
+            why="time" if purchase.why == "time" else None,
             objective=problem.objective,
             request=problem.request(),
             infeasibility=Infeasibility(note=nearest),

@@ -108,6 +108,8 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
         until = max(until, last)
         # The closed form may know one that nobody had the time to look at.
         other = _unproven(question, purchase, until, told.bound)
+        if other and told.ended != "time":
+            other = other._replace(purchase=replace(other.purchase, why="edge"))
         if not told.counts or (other and _is_better(other, problem, told.value)):
             return other
     chosen = build(found, problem, question.limits, told.counts)

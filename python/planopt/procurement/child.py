@@ -43,7 +43,9 @@ class _Backend:
     """OR-Tools, imported once and asked many times."""
 
     def __init__(self) -> None:
-        from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]
+        from ortools.linear_solver import (  # type: ignore[import-untyped]
+            pywraplp,
+        )
 
         self._front = pywraplp
         self._running: Solver | None = None
@@ -90,8 +92,9 @@ class _Backend:
             if method == "cp-sat":
                 reply["bound"] = solver.Objective().BestBound()
         if method == "branch-and-cut" and status == "optimal":
-            # Best to within a tolerance, which is no proof.
-            reply["status"] = "feasible"
+            reply["status"] = (
+                "feasible"  # Best to within a tolerance, which is no proof.
+            )
         return {**reply, "seconds": time.perf_counter() - started}
 
     def _build(

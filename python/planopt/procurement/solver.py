@@ -259,7 +259,9 @@ class Solver:
         # A queue of its own: the last words of an earlier process go unheard.
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(
-            target=_pump, args=(replies, self._replies), daemon=True
+            target=_pump,
+            args=(replies, self._replies),
+            daemon=True,
         ).start()
 
 

@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
 from planopt.report.derivation import derivation
-from planopt.report.first import (
-    assumptions,
-    cost_line,
-    hardware,
-    run_length,
-    steady_speed,
-    times,
-)
+from planopt.report.first import assumptions, cost_line, ends_of, hardware, times
 from planopt.report.numbers import (
     UNKNOWN,
     count,
+    days,
     duration,
     milliseconds,
     money,
@@ -37,7 +31,7 @@ from planopt.report.parts import (
     time_line,
     warnings,
 )
-from planopt.report.screen import Ends, Parts, flagged, predictions
+from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions
 from planopt.report.style import bad, faint, good, warn
 from planopt.report.table import Report, Section, Sentence, Table
 from planopt.report.training import (
@@ -105,7 +99,8 @@ def _verdict(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
 
 
 def _run(evaluation: TrainingDocument) -> list[Block]:
-    rows = [run_length(evaluation)] if evaluation.days else []
+    took = evaluation.days, ends_of(evaluation.intervals.get("days"))
+    rows = [Prediction("days", *took, told=days)] if evaluation.days else []
     return [predictions("PREDICTED RUN", rows), *run_lines(evaluation)]
 
 
@@ -114,8 +109,12 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
     load = evaluation.under_load
     shown: list[Block] = []
     simulated = load is not None and load.by == "simulation" and not load.overloaded
-    if evaluation.decode.tokens_per_second_per_user and not simulated:
-        shown += [predictions("A STEADY STEP", [steady_speed(evaluation)])]
+    fast = evaluation.decode.tokens_per_second_per_user
+    if fast and not simulated:
+        ends = ends_of(evaluation.intervals.get("tokens_per_second_per_user"))
+        shown += [
+            predictions("A STEADY STEP", [Prediction("tok/s per user", fast, ends)])
+        ]
     if load is not None:
         shown += [] if load.overloaded else [_latencies(evaluation, load)]
         shown += [Parts("Load", [carried(load), f"by {load.by}"])]
@@ -167,7 +166,10 @@ def _details(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
             *run(evaluation),
         ]
     else:
-        does = [*figures(evaluation), *latencies(evaluation)]
+        does = [
+            *figures(evaluation),
+            *latencies(evaluation),
+        ]
     return [
         "",
         *does,

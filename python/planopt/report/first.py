@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from planopt.price_sources import is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.numbers import (
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from planopt.documents.evaluation import ServingEvaluation
     from planopt.documents.explanations import Alternative, TrainingAlternative
     from planopt.documents.parts import (
         Assumed,
@@ -198,7 +199,7 @@ def times(layout: str) -> str:
 def promises(plan: Plan | TrainingPlan) -> Table:
     """Show asked, predicted and the interval of each, on an axis of its own."""
     known = plan.deployments[0].evaluation.intervals
-    rows = [_promise(each, _ends_of(known.get("days"))) for each in plan.promises]
+    rows = [_promise(each, ends_of(known.get("days"))) for each in plan.promises]
     return predictions("PROMISE", [*_unasked(plan), *rows])
 
 
@@ -206,25 +207,16 @@ def _unasked(plan: Plan | TrainingPlan) -> list[Prediction]:
     """Predict what every plan is judged by, where nothing was asked of it."""
     names = {each.name for each in plan.promises}
     if plan.kind == "training":
-        length = run_length(plan.deployments[0].evaluation)
-        return [] if "deadline" in names else [length]
-    speed = steady_speed(plan.deployments[0].evaluation)
-    return [] if "tpot" in names else [speed]
+        of = plan.deployments[0].evaluation
+        took = Prediction("days", of.days, ends_of(of.intervals.get("days")), told=days)
+        return [] if "deadline" in names else [took]
+    evaluation = plan.deployments[0].evaluation
+    fast = evaluation.decode.tokens_per_second_per_user
+    ends = ends_of(evaluation.intervals.get("tokens_per_second_per_user"))
+    return [] if "tpot" in names else [Prediction("tok/s per user", fast, ends)]
 
 
-def run_length(of: TrainingEvaluation) -> Prediction:
-    """Predict the days of a run."""
-    return Prediction("days", of.days, _ends_of(of.intervals.get("days")), told=days)
-
-
-def steady_speed(of: ServingEvaluation) -> Prediction:
-    """Predict the speed of one user at steady steps."""
-    ends = _ends_of(of.intervals.get("tokens_per_second_per_user"))
-    fast = of.decode.tokens_per_second_per_user
-    return Prediction("tok/s per user", fast, ends)
-
-
-def _ends_of(interval: Interval | None) -> tuple[float, float] | None:
+def ends_of(interval: Interval | None) -> tuple[float, float] | None:
     """Return where an interval begins and ends."""
     return None if interval is None else (interval.low, interval.high)
 
@@ -263,8 +255,16 @@ def _in_days(seconds: float | None) -> float | None:
 def _served(plan: Plan) -> list[Block]:
     first, tokens = plan.deployments[0].evaluation, plan.totals.tokens_per_second
     load = [f"{rate(tokens)} tok/s in all, of steady steps at full context"]
+    loads = [each.evaluation.under_load for each in plan.deployments]
     if first.under_load is not None:
-        load = [carried(first.under_load)]
+        kept = [each.goodput for each in loads if each and each.goodput is not None]
+        whole = structs.replace(
+            first.under_load,
+            requests_per_second=plan.totals.requests_per_second,
+            tokens_per_second=tokens,
+            goodput=min(kept, default=None),
+        )
+        load = [carried(whole)]
     known = first.under_load or tokens
     sessions = first.under_load and first.under_load.sessions
     lines = [
@@ -442,4 +442,6 @@ def _none(plan: PlanDocument) -> Ends:
     why, looked = plan.infeasibility, plan.search.candidates_covered > 0
     proven = looked and (why is None or bool(why.binding))
     said = "✘ infeasible: no plan meets these limits"
+    if plan.why == "time":
+        said = "✘ no plan was found before the clock ended (--time-limit)"
     return Ends(said, bad("proven" if proven else ""), flagged("✘", bad))

@@ -37,7 +37,10 @@ _TITLES = {
 
 
 def render_frontier(
-    rows: Sequence[Row], *, details: bool = False, saved: str | Path | None = None
+    rows: Sequence[Row],
+    *,
+    details: bool = False,
+    saved: str | Path | None = None,
 ) -> Report:
     """Plot the rows and list some that nothing beats; with details list them all."""
     if not rows:

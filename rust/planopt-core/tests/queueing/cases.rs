@@ -252,12 +252,95 @@ pub(crate) fn of_sessions(number: u64) -> Case {
     }
 }
 
+/// Sessions on an engine that takes next to no time: what is found is a matter of its cache alone,
+/// which holds from a tenth of their histories to three times as much, and five prompts at least.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "tokens"
+)]
+pub(crate) fn of_cache(number: u64) -> Case {
+    let mut dice = Dice(number.wrapping_mul(0xA076_1D64_78BD_642F) + 3);
+    let grow = dice.scale(50.0, 8_000.0);
+    let turns = dice.scale(3.0, 60.0);
+    let tools = dice.one_of(&[0.0, 0.0, 0.8]);
+    let pause = |share, mean_seconds, cv| Think {
+        share,
+        mean_seconds,
+        cv,
+    };
+    let people = pause(1.0 - tools, dice.scale(10.0, 200.0), dice.between(0.5, 2.5));
+    let sessions = Sessions {
+        shared: whole(dice.one_of(&[0.0, 0.5, 5.0]) * grow),
+        groups: 1,
+        first: Lengths::Exponential { mean: grow },
+        grow: Lengths::Lognormal {
+            mean: grow,
+            cv: dice.between(0.3, 2.0),
+        },
+        output: Lengths::Fixed { tokens: 16 },
+        turns: Lengths::Exponential { mean: turns },
+        think: if tools > 0.0 {
+            vec![people, pause(tools, dice.scale(0.5, 5.0), 1.0)]
+        } else {
+            vec![people]
+        },
+        longest_think_seconds: 3600.0,
+        max_context: 1_000_000,
+    };
+    let alive = dice.scale(6.0, 200.0).round();
+    let found = Turns::of(&sessions);
+    let room = (dice.scale(0.1, 3.0) * found.footprint(alive)).max(5.0 * found.prompt.0);
+    let step = Roofline {
+        overhead: 1e-5,
+        weights: 0.0,
+        per_token: 0.0,
+        per_token_context: 0.0,
+        per_sequence: 0.0,
+        per_cached_token: 0.0,
+        stages: 1.0,
+    };
+    let one = Lengths::Fixed { tokens: 1 };
+    Case {
+        step,
+        limits: EngineLimits {
+            kv_tokens: room as u64,
+            ..EngineLimits::default()
+        },
+        load: Load {
+            arrivals: Arrivals::Closed {
+                users: whole(alive),
+                think_seconds: 0.0,
+                start: Start::Spread,
+            },
+            sizes: Sizes::Independent {
+                prompt: one.clone(),
+                output: one,
+            },
+            prefix_hit_rate: 0.0,
+            sessions: Some(sessions),
+        },
+        busy: 0.0,
+    }
+}
+
 impl Case {
     /// What the closed form says.
     pub(crate) fn estimate(&self) -> Estimate {
         let traffic = Traffic::of(&self.load);
         Estimator::new(&self.step, self.limits, traffic, RequestOverhead::default())
             .at(&self.load.arrivals, 1.0)
+    }
+
+    /// What its sessions find, by the estimate.
+    #[expect(clippy::cast_precision_loss, reason = "tokens")]
+    pub(crate) fn hit_rate(&self) -> f64 {
+        let Arrivals::Closed { users, .. } = self.load.arrivals else {
+            return 0.0;
+        };
+        let turns = self.load.sessions.as_ref().map(Turns::of);
+        let room = self.limits.kv_tokens as f64;
+        turns.map_or(0.0, |turns| turns.hit_rate(f64::from(users), room, 0.0))
     }
 
     /// What none like it can exceed, with tokens that take so long.

@@ -232,6 +232,22 @@ fn no_sessions_come_back_faster_than_the_fluid_bound() {
     assert!(nearest > 0.6, "a bound that nothing comes near: {nearest}");
 }
 
+/// What sessions find of their prompts is estimated without a simulation: the errors are points.
+#[test]
+fn what_sessions_find_is_what_is_simulated() {
+    let mut errors: Vec<f64> = (0..60)
+        .map(|number| {
+            let case = cases::of_cache(number);
+            let found = case.simulate(20_000, 3).hit_rate;
+            let said = case.hit_rate();
+            100.0 * (said - found).abs()
+        })
+        .collect();
+    errors.sort_by(f64::total_cmp);
+    let (median, p95) = (errors[30], errors[57]);
+    assert!(median <= 0.5 && p95 <= 2.0, "{median} {p95} {errors:?}");
+}
+
 /// Room that the search leaves above the bound, which is a law of means.
 const BEYOND: f64 = 1.05;
 

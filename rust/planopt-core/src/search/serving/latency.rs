@@ -10,7 +10,7 @@ use crate::parallel::Batching;
 use crate::quantity::real;
 use crate::serving::Replica;
 use crate::serving::engine::{
-    EngineLimits, Estimate, Estimator, ReplicaSteps, limits, most_per_second,
+    EngineLimits, Estimate, Estimator, ReplicaSteps, Turns, limits, most_per_second,
 };
 
 /// What a layout supplies within its latencies.
@@ -116,19 +116,6 @@ fn most_tokens(steps: &ReplicaSteps, limits: &EngineLimits, latency: &LatencyGoa
     BEYOND * most_per_second(steps, limits, &latency.traffic, tpot) * latency.output
 }
 
-impl Most {
-    /// Up to which batch the closed form is asked: sessions that keep more than there is room for push
-    /// each other out, which it does not know.
-    fn worth_trying(&self, latency: &LatencyGoal, limits: &EngineLimits) -> u32 {
-        let Some(turns) = latency.traffic.turns() else {
-            return self.batch.min(self.capacity);
-        };
-        let host = limits.host.map_or(0, |host| host.tokens);
-        let fit = turns.fit(real(limits.kv_tokens.max(host)));
-        self.batch.min(whole(fit / self.micro_batches))
-    }
-}
-
 /// The most that a layout supplies within the goal's latencies.
 pub(crate) fn supply(
     replica: &Replica,
@@ -171,23 +158,30 @@ pub(crate) fn supply(
     let overhead = assumptions
         .engine
         .map_or_else(Default::default, |engine| engine.request);
-    let estimator = Estimator::new(&steps, limits, latency.traffic, overhead);
-    let asked = LatencyRequest {
+    let micro_batches = f64::from(limits.micro_batches);
+    let of_traffic = |traffic| LatencyRequest {
         latency,
-        estimator: &estimator,
-        micro_batches: f64::from(limits.micro_batches),
+        estimator: Estimator::new(&steps, limits, traffic, overhead),
+        micro_batches,
     };
-    let (batch, estimate) = if latency.at_random {
+    let asked = of_traffic(latency.traffic);
+    let (batch, estimate) = if let Some(turns) = latency.traffic.turns() {
+        let host = limits.host.map_or(0, |host| host.tokens);
+        let room = real(limits.kv_tokens.max(host));
+        let batches = (smallest, most.map_or(capacity, |most| most.batch));
+        let finding = |hits| of_traffic(latency.traffic.with_hits(hits));
+        most_sessions(turns, room, finding, batches, count)?
+    } else if latency.at_random {
         let tokens = match most {
             Some(most) => most.tokens_per_second,
             None => most_tokens(&steps, &limits, latency),
         };
         asked.most_requests(tokens / latency.output, capacity, count)?
     } else {
-        let highest = most.map_or(capacity, |most| most.worth_trying(latency, &limits));
+        let highest = most.map_or(capacity, |most| most.batch.min(capacity));
         asked.most_users(smallest, highest, count)?
     };
-    let users = f64::from(batch) * f64::from(limits.micro_batches);
+    let users = f64::from(batch) * micro_batches;
     Ok(Supply {
         batch: batch.min(capacity),
         sessions: latency.traffic.turns().map(|_| whole(users)),
@@ -195,6 +189,40 @@ pub(crate) fn supply(
         tokens_per_second_per_user: 1.0 / estimate.tpot(latency.share),
     })
 }
+
+/// The most sessions that are answered in time: fewer of them find more, and the more is found the more
+/// of them are.
+fn most_sessions<'s>(
+    turns: &Turns,
+    room: f64,
+    finding: impl Fn(f64) -> LatencyRequest<'s>,
+    (smallest, highest): (u32, u32),
+    count: &mut Count,
+) -> Result<(u32, Estimate), Miss> {
+    let mut hits = turns.all_hit_rate;
+    let mut asked = finding(hits);
+    let mut most = asked.most_users(smallest, highest, count)?;
+    for _ in 0..ROUNDS_OF_HITS {
+        let (batch, estimate) = most;
+        let alive = f64::from(batch) * asked.micro_batches;
+        let turn = alive / estimate.requests_per_second - turns.think_seconds;
+        let found = turns.hit_rate(alive, room, turn.max(0.0));
+        if found > hits - CLOSE_HITS {
+            break;
+        }
+        hits = f64::midpoint(hits, found);
+        asked = finding(hits);
+        match asked.most_users(smallest, highest, count) {
+            Ok(fewer) => most = fewer,
+            Err(_) => break,
+        }
+    }
+    Ok(most)
+}
+
+/// How often, at most, what sessions find is worked out again, and to which share of their prompts.
+const ROUNDS_OF_HITS: u32 = 6;
+const CLOSE_HITS: f64 = 0.01;
 
 /// By how much a step at full context may be longer than those on the way to it: a sequence is on
 /// average half-way through its output.
@@ -224,7 +252,7 @@ const WHOLE: f64 = 0.999;
 
 struct LatencyRequest<'s> {
     latency: &'s LatencyGoal,
-    estimator: &'s Estimator,
+    estimator: Estimator,
     micro_batches: f64,
 }
 

@@ -15,6 +15,7 @@ mod prefixes;
 mod random;
 mod replica;
 mod report;
+mod reuse;
 mod scheduler;
 mod sessions;
 mod simulate;

@@ -146,3 +146,15 @@ pub(super) fn normal_quantile(u: f64) -> f64 {
         series(&MIDDLE, square) * x / (series(&UNDER_MIDDLE, square) * square + 1.0)
     }
 }
+
+/// Standard normal distribution function (Abramowitz and Stegun 7.1.26, error below 1e-7).
+pub(super) fn normal_share(x: f64) -> f64 {
+    let z = x.abs() / std::f64::consts::SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * z);
+    let series = t
+        * (0.254_829_592
+            + t * (-0.284_496_736
+                + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
+    let tail = 0.5 * series * (-z * z).exp();
+    if x > 0.0 { 1.0 - tail } else { tail }
+}

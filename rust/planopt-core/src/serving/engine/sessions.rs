@@ -4,6 +4,7 @@ use super::draws::{Deck, quantile};
 use super::limits::EngineLimits;
 use super::prefixes::Stretch;
 use super::random::{Random, normal_quantile};
+use super::reuse::{Begins, Drawn, Reuse};
 use crate::load::{Lengths, Sessions};
 use crate::quantity::real;
 use serde::Serialize;
@@ -227,7 +228,7 @@ impl<'a> Talks<'a> {
 }
 
 /// What sessions come to, from a sample of their turns.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turns {
     /// Tokens of a prompt on average, and their standard deviation over it.
     pub prompt: (f64, f64),
@@ -245,6 +246,7 @@ pub struct Turns {
     pub in_common: f64,
     /// The same of all groups, each once.
     pub shared: f64,
+    pub(super) reuse: Reuse,
 }
 
 /// What the sessions of a replica keep between their turns, beside what there is room for.
@@ -269,27 +271,30 @@ impl Turns {
         let turns = OF_SAMPLE.saturating_mul(usual_turns(sessions));
         let mut sample = Talks::of(sessions, 1, turns);
         let (mut prompts, mut outputs) = ([0.0; 2], [0.0; 2]);
-        let (mut found, mut common, mut own) = (0.0, 0.0, 0.0);
-        let (mut think, mut count) = (0.0, 0.0);
+        let (mut found, mut common, mut count) = (0.0, 0.0, 0.0);
+        let mut drawn = Drawn::default();
         while sample.ended < u64::from(OF_SAMPLE) {
             let before = sample.alive[0];
             let (prompt, output, begins) = sample.turn(0);
             let goes_on = begins.is_some_and(|begins| begins.own == before.run);
-            let known = if goes_on {
-                before.said
-            } else {
-                sessions.shared
-            };
             let (prompt, output) = (f64::from(prompt), f64::from(output));
-            found += f64::from(known).min(prompt);
             let begins = f64::from(sessions.shared).min(prompt);
+            let known = if goes_on {
+                let history = f64::from(before.said) - begins;
+                drawn.histories.push(history.max(0.0));
+                f64::from(before.said)
+            } else {
+                drawn.at_end.extend(drawn.after_turn.last());
+                begins
+            };
+            found += known.min(prompt);
             common += begins;
-            own += prompt + output - begins;
+            drawn.after_turn.push(prompt + output - begins);
             for (sums, each) in [(&mut prompts, prompt), (&mut outputs, output)] {
                 sums[0] += each;
                 sums[1] += each * each;
             }
-            think += sample.think();
+            drawn.pauses.push(sample.think());
             count += 1.0;
         }
         let spread = |[sum, squares]: [f64; 2]| {
@@ -300,11 +305,20 @@ impl Turns {
             prompt: spread(prompts),
             output: spread(outputs),
             all_hit_rate: found / prompts[0],
-            own: own / count,
+            own: drawn.after_turn.iter().sum::<f64>() / count,
             turns: count / real(sample.ended),
-            think_seconds: think / count,
+            think_seconds: drawn.pauses.iter().sum::<f64>() / count,
             in_common: common / count,
             shared: f64::from(sessions.groups) * f64::from(sessions.shared),
+            reuse: Reuse::of(
+                drawn,
+                Begins {
+                    prompt: prompts[0] / count,
+                    in_common: common / count,
+                    shared: f64::from(sessions.groups) * f64::from(sessions.shared),
+                    groups: f64::from(sessions.groups),
+                },
+            ),
         }
     }
 
@@ -318,9 +332,11 @@ impl Turns {
         }
     }
 
-    /// Sessions on one replica that keep so many tokens.
-    pub(crate) fn fit(&self, tokens: f64) -> f64 {
-        (tokens - self.shared) / self.own
+    /// Share of the tokens of prompts that so many sessions find on a replica which keeps `room`
+    /// tokens, where a turn takes `service` seconds. It is low below five contexts of room.
+    pub fn hit_rate(&self, alive: f64, room: f64, service: f64) -> f64 {
+        let found = self.reuse.hit_rate(alive, room, service);
+        found.min(self.all_hit_rate)
     }
 
     /// Tokens that so many sessions on one replica keep between their turns.

@@ -162,6 +162,10 @@ pub(super) struct Kinds<'s, 'a> {
 /// A unit, and the kind of its replicas by its place.
 pub(super) type OfKind<'a> = (usize, FoundUnit<'a>);
 
+/// What none is asked to carry beyond all users: below a whole one, and above none, so that all of them
+/// may be decided late.
+const BEYOND_ALL: f64 = 0.5;
+
 /// Ratio of bracket ends up to which a rate is sought, before a purchase asks for one.
 const NARROW: f64 = 1.03;
 
@@ -571,7 +575,8 @@ fn of_candidate<'a>(
         return None;
     }
     let fluid = if is_closed {
-        (f64::from(most.batch) * most.micro_batches).min(users.unwrap_or(f64::INFINITY))
+        let carried = f64::from(most.batch) * most.micro_batches;
+        users.map_or(carried, |all| carried.min(all + BEYOND_ALL))
     } else {
         most.tokens_per_second / latency.output
     };

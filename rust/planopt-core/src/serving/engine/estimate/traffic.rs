@@ -2,6 +2,7 @@
 
 use crate::load::{KvPolicy, Lengths, Load, Sizes};
 use crate::serving::engine::Turns;
+use crate::serving::engine::random::normal_share;
 
 /// Strata that lengths are cut into, finer towards the long ones that make the tail.
 pub(super) const STRATA: usize = 12;
@@ -97,7 +98,7 @@ impl Spread {
                 let up_to = |edge: usize| match edge {
                     0 => 0.0,
                     STRATA => 1.0,
-                    _ => normal(NORMAL_EDGES[edge - 1] - sigma),
+                    _ => normal_share(NORMAL_EDGES[edge - 1] - sigma),
                 };
                 Self {
                     mean: *mean,
@@ -186,7 +187,8 @@ impl Traffic {
     }
 
     /// The same load of whose prompts such a share is found in a cache.
-    fn with_hits(mut self, hit_rate: f64) -> Self {
+    #[must_use]
+    pub(crate) fn with_hits(mut self, hit_rate: f64) -> Self {
         self.hit_rate = hit_rate;
         self.mean_read = self.mean(|at| self.read(at));
         self
@@ -287,18 +289,6 @@ impl Traffic {
         let kept = mean(|at| self.prompt.strata[at] * self.prompt.strata[at]);
         self.prompt.square / kept
     }
-}
-
-/// Standard normal distribution function (Abramowitz and Stegun 7.1.26, error below 1e-7).
-fn normal(x: f64) -> f64 {
-    let z = x.abs() / std::f64::consts::SQRT_2;
-    let t = 1.0 / (1.0 + 0.327_591_1 * z);
-    let series = t
-        * (0.254_829_592
-            + t * (-0.284_496_736
-                + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
-    let tail = 0.5 * series * (-z * z).exp();
-    if x > 0.0 { 1.0 - tail } else { tail }
 }
 
 #[cfg(test)]
