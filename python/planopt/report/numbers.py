@@ -73,8 +73,8 @@ def watts(power: float | None) -> str:
 
 
 def many(number: float) -> str:
-    """Write a number as it may be typed: ``2T``, ``4.2M``, ``1.5k``."""
-    sizes = ((1e12, "T"), (1e9, "G"), (_MILLION, "M"), (1e3, "k"))
+    """Write a number as it may be typed: ``2T``, ``140B``, ``4.2M``, ``1.5k``."""
+    sizes = ((1e12, "T"), (1e9, "B"), (_MILLION, "M"), (1e3, "k"))
     for size_, prefix in sizes:
         if number >= size_:
             return f"{number / size_:.3g}{prefix}"
