@@ -203,27 +203,20 @@ fn the_closed_form_agrees_with_the_simulation() {
 /// The fluid bound is no formula of queues: nothing that is simulated exceeds it, whatever the load.
 #[test]
 fn no_engine_carries_more_than_its_fluid_bound() {
-    let mut nearest: f64 = 0.0;
-    for number in 0..60 {
-        let case = cases::case(number);
-        let report = case.simulate(6_000, 2);
-        // As a promise, what the load itself has at the 95th percentile.
-        let bound = BEYOND * case.bound(report.tpot_seconds.p95);
-        let share = report.requests_per_second / bound;
-        assert!(share <= 1.0 + SHORT, "case {number}: {share} of the bound");
-        nearest = nearest.max(share);
-    }
-    assert!(nearest > 0.6, "a bound that nothing comes near: {nearest}");
+    none_beyond_its_bound((0..60).map(cases::case));
 }
 
 /// Sessions find no more than all that was said before: from nearly no room for it to plenty.
 #[test]
 fn no_sessions_come_back_faster_than_the_fluid_bound() {
-    let mut nearest: f64 = 0.0;
-    for number in 0..40 {
-        let case = cases::of_sessions(number);
-        let report = case.simulate(6_000, 2);
+    none_beyond_its_bound((0..40).map(cases::of_sessions));
+}
 
+fn none_beyond_its_bound(cases: impl Iterator<Item = Case>) {
+    let mut nearest: f64 = 0.0;
+    for (number, case) in cases.enumerate() {
+        let report = case.simulate(6_000, 2);
+        // As a promise, what the load itself has at the 95th percentile.
         let bound = BEYOND * case.bound(report.tpot_seconds.p95);
         let share = report.requests_per_second / bound;
         assert!(share <= 1.0 + SHORT, "case {number}: {share} of the bound");

@@ -32,28 +32,26 @@ pub(super) struct Reuse {
     /// Share of turns that are not the first.
     goes_on: f64,
     /// Mean and mean square of a session's own tokens after a turn, and after its last.
-    after_turn: Moments,
+    pub(super) after_turn: Moments,
     at_end: Moments,
     /// Turns of a session, and seconds behind one.
-    turns: f64,
-    pause: f64,
-    begins: Begins,
+    pub(super) turns: f64,
+    pub(super) pause: f64,
 }
 
-/// What prompts begin with.
+/// What prompts of groups begin with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Begins {
-    /// Tokens of a prompt, and how many of these its group has in common.
-    pub(super) prompt: f64,
+    /// Tokens of a prompt that its group has in common, on average.
     pub(super) in_common: f64,
     /// The same of all groups, each once, and how many these are.
-    pub(super) shared: f64,
+    pub(super) of_all: f64,
     pub(super) groups: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Moments {
-    mean: f64,
+pub(super) struct Moments {
+    pub(super) mean: f64,
     square: f64,
 }
 
@@ -79,9 +77,8 @@ pub(super) struct Drawn {
 }
 
 impl Reuse {
-    pub(super) fn of(mut drawn: Drawn, begins: Begins) -> Self {
+    pub(super) fn of(mut drawn: Drawn) -> Self {
         Self {
-            begins,
             turns: count(&drawn.after_turn) / count(&drawn.at_end),
             pause: mean(&drawn.pauses),
             goes_on: count(&drawn.histories) / count(&drawn.after_turn),
@@ -92,9 +89,9 @@ impl Reuse {
         }
     }
 
-    /// Share of the tokens of prompts that so many sessions find on a replica which keeps `room`
-    /// tokens, where a turn takes `service` seconds. It is low below five contexts of room.
-    pub(super) fn hit_rate(&self, alive: f64, room: f64, service: f64) -> f64 {
+    /// Tokens of a prompt that so many sessions find on average, where `room` tokens are kept and a
+    /// turn takes `service` seconds.
+    pub(super) fn found(&self, begins: Begins, alive: f64, room: f64, service: f64) -> f64 {
         let Reuse {
             pauses,
             histories,
@@ -103,7 +100,6 @@ impl Reuse {
             at_end,
             turns,
             pause: pause_mean,
-            begins,
         } = self;
         let others = (alive - 1.0).max(0.0);
         let cycle = service + pause_mean;
@@ -112,7 +108,7 @@ impl Reuse {
             let until = mean_of(pauses, |other| other.min(pause));
             let back = ((service + until) / cycle).min(1.0);
             let ended = alive / (turns * cycle) * (pause - until).max(0.0);
-            let used = others * back * after_turn.mean + ended * at_end.mean + begins.shared;
+            let used = others * back * after_turn.mean + ended * at_end.mean + begins.of_all;
             let of_others = back * after_turn.square - (back * after_turn.mean).powi(2);
             let spread = (others * of_others.max(0.0) + ended * at_end.square)
                 .sqrt()
@@ -126,7 +122,7 @@ impl Reuse {
             let alone = (1.0 - back).powf(others / begins.groups);
             head += 1.0 - alone * normal_share((used - room) / spread);
         }
-        (head * begins.in_common + goes_on * found) / count(pauses) / begins.prompt
+        (head * begins.in_common + goes_on * found) / count(pauses)
     }
 }
 

@@ -6,7 +6,6 @@ use super::prefixes::Stretch;
 use super::random::{Random, normal_quantile};
 use super::reuse::{Begins, Drawn, Reuse};
 use crate::load::{Lengths, Sessions};
-use crate::quantity::real;
 use serde::Serialize;
 
 /// The beginning of a prompt of a session.
@@ -242,11 +241,8 @@ pub struct Turns {
     pub turns: f64,
     /// Seconds between an answer and the next prompt, on average.
     pub think_seconds: f64,
-    /// Tokens of a prompt that its group has in common, on average.
-    pub in_common: f64,
-    /// The same of all groups, each once.
-    pub shared: f64,
-    pub(super) reuse: Reuse,
+    pub(super) begins: Begins,
+    reuse: Reuse,
 }
 
 /// What the sessions of a replica keep between their turns, beside what there is room for.
@@ -301,24 +297,20 @@ impl Turns {
             let mean = sum / count;
             (mean, (squares / count - mean * mean).max(0.0).sqrt() / mean)
         };
+        let reuse = Reuse::of(drawn);
         Self {
             prompt: spread(prompts),
             output: spread(outputs),
             all_hit_rate: found / prompts[0],
-            own: drawn.after_turn.iter().sum::<f64>() / count,
-            turns: count / real(sample.ended),
-            think_seconds: drawn.pauses.iter().sum::<f64>() / count,
-            in_common: common / count,
-            shared: f64::from(sessions.groups) * f64::from(sessions.shared),
-            reuse: Reuse::of(
-                drawn,
-                Begins {
-                    prompt: prompts[0] / count,
-                    in_common: common / count,
-                    shared: f64::from(sessions.groups) * f64::from(sessions.shared),
-                    groups: f64::from(sessions.groups),
-                },
-            ),
+            own: reuse.after_turn.mean,
+            turns: reuse.turns,
+            think_seconds: reuse.pause,
+            begins: Begins {
+                in_common: common / count,
+                of_all: f64::from(sessions.groups) * f64::from(sessions.shared),
+                groups: f64::from(sessions.groups),
+            },
+            reuse,
         }
     }
 
@@ -335,13 +327,13 @@ impl Turns {
     /// Share of the tokens of prompts that so many sessions find on a replica which keeps `room`
     /// tokens, where a turn takes `service` seconds. It is low below five contexts of room.
     pub fn hit_rate(&self, alive: f64, room: f64, service: f64) -> f64 {
-        let found = self.reuse.hit_rate(alive, room, service);
-        found.min(self.all_hit_rate)
+        let found = self.reuse.found(self.begins, alive, room, service);
+        (found / self.prompt.0).min(self.all_hit_rate)
     }
 
     /// Tokens that so many sessions on one replica keep between their turns.
     pub fn footprint(&self, alive: f64) -> f64 {
-        alive * self.own + self.shared
+        alive * self.own + self.begins.of_all
     }
 }
 

@@ -270,7 +270,7 @@ impl Traffic {
             KvPolicy::Reserve => self.prompt.mean + self.output.square / self.output.mean,
             KvPolicy::Preempt => self.decode_context(),
         };
-        let in_common = self.turns.map_or(0.0, |turns| turns.in_common);
+        let in_common = self.turns.map_or(0.0, |turns| turns.begins.in_common);
         (all - in_common).max(1.0)
     }
 
