@@ -1,11 +1,12 @@
-"""Commands on what is saved: verify, diff; and on codes: explain."""
+"""Commands on what is saved: verify, diff, export; and on codes: explain."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planopt.cli.exits import NO_PLAN, OK
-from planopt.cli.output import show, tell
+from planopt.cli.output import answer, show, tell
 from planopt.errors import Diagnostic
+from planopt.files import unwritable, write
 from planopt.printable import printable
 
 if TYPE_CHECKING:
@@ -105,3 +106,32 @@ def explain(*, code: str | None = None, json: bool = False) -> None:
         return
     one = explanation(code)
     show(one, render_explanation, json=json)
+
+
+def export(
+    *, plan: str, to: str | None = None, out: str | None = None, json: bool = False
+) -> None:
+    """Write what launches a saved plan: scripts or manifests, and a benchmark.
+
+    planopt export plan.json --to vllm --out launch
+    """
+    from planopt.documents.base import to_json
+    from planopt.documents.load import load_plan
+    from planopt.exchange.export import export as written
+    from planopt.options import Asked
+
+    tool = Asked("export", {"to": to}).values()["to"]
+    made = written(load_plan(plan), tool)
+    if out is not None:
+        folder = Path(out)
+        with unwritable(folder, field="--out"):
+            folder.mkdir(parents=True, exist_ok=True)
+        for name, text in made.files.items():
+            write(folder / name, text, field="--out")
+    if json:
+        answer(to_json(made))
+    elif out is None:
+        launched = [made.files[name] for name in made.launched]
+        answer("\n".join(launched).rstrip("\n"))
+    else:
+        answer("\n".join([printable(f"{out}/{name}") for name in made.files]))

@@ -43,6 +43,11 @@ _COMMANDS = (
         plans.verify,
         [argument("plan", "plan.json", "A plan that solve or train has saved")],
     ),
+    Command(
+        "export",
+        plans.export,
+        [argument("plan", "plan.json", "A plan that solve or train has saved")],
+    ),
     Command("calibrate", measure.calibrate),
     Command("frontier", questions.frontier),
     Command("sweep", questions.sweep, [argument("study", "STUDY.toml", "The study")]),

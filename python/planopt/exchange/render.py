@@ -1,0 +1,123 @@
+"""Text of what is launched: a script, YAML, JSON. What users name is always quoted."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from planopt.exchange.tool import Value  # noqa: TC001 - read by its annotation
+from planopt.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """A flag as it is written."""
+
+    flag: str
+    value: Value = None
+    """None of a switch."""
+    shell: str | None = None
+    """In place of the value, where a shell reads it: never words of users."""
+
+    @property
+    def words(self) -> list[str]:
+        """As arguments, without a shell."""
+        said = [] if self.value is None else [str(self.value)]
+        return [*([self.flag] if self.flag else []), *said]
+
+    @property
+    def quoted(self) -> str:
+        """As a shell takes it."""
+        if self.shell is not None:
+            return f"{self.flag} {self.shell}".strip()
+        return shlex.join(self.words)
+
+
+def comment(lines: Sequence[str]) -> str:
+    """Lines that a reader sees and no tool does."""
+    return "".join(f"# {line}".rstrip() + "\n" for line in map(one_line, lines))
+
+
+def one_line(text: str) -> str:
+    """Keep a text from ending the line that it stands in."""
+    return printable(text)
+
+
+def script(
+    head: Sequence[str],
+    start: Sequence[str],
+    flags: Sequence[Written],
+    extra: Sequence[str] = (),
+) -> str:
+    """Write a script that becomes what it starts; `extra` are words for the shell."""
+    words = [shlex.join(start), *(each.quoted for each in flags), *extra]
+    return f"#!/bin/sh\n{comment(head)}set -eu\nexec {command(words)}\n"
+
+
+def command(words: Sequence[str]) -> str:
+    """One command, a flag on each line."""
+    return " \\\n  ".join(words)
+
+
+def nested(flags: Sequence[Written]) -> dict[str, object]:
+    """Dotted keys as objects in objects."""
+    whole: dict[str, object] = {}
+    for each in flags:
+        *path, last = each.flag.split(".")
+        inside = whole
+        for key in path:
+            inner = inside.setdefault(key, {})
+            assert isinstance(inner, dict)
+            inside = inner
+        inside[last] = True if each.value is None else each.value
+    return whole
+
+
+def yaml(value: object, depth: int = 0) -> str:
+    """Write YAML of what JSON has; every text is in double quotes, as JSON's are."""
+    space = "  " * depth
+    if isinstance(value, dict) and value:
+        parts = []
+        for key, each in value.items():
+            inner = isinstance(each, (dict, list)) and each
+            name = key if key.replace("_", "").isalnum() else json.dumps(key)
+            body = f"\n{yaml(each, depth + 1)}" if inner else f" {_scalar(each)}\n"
+            parts.append(f"{space}{name}:{body}")
+        return "".join(parts)
+    if isinstance(value, list) and value:
+        parts = []
+        for each in value:
+            nested = isinstance(each, (dict, list)) and each
+            body = yaml(each, depth + 1).lstrip(" ") if nested else f"{_scalar(each)}\n"
+            parts.append(f"{space}- {body}")
+        return "".join(parts)
+    return f"{space}{_scalar(value)}\n"
+
+
+def _scalar(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False) if value != "" else '""'
+
+
+def filled(document: object, terms: Mapping[str, object]) -> object:
+    """Put terms into a template: ``{name}`` alone keeps its type, in a text it is text.
+
+    What a term says nothing about is left out, with the key that it stands at.
+    """
+    if isinstance(document, str):
+        if document[:1] == "{" and document[-1:] == "}" and document.count("{") == 1:
+            return terms.get(document[1:-1])
+        for name, value in terms.items():
+            document = document.replace("{" + name + "}", str(value))
+        return document
+    if isinstance(document, list):
+        each = [filled(inner, terms) for inner in document]
+        return [inner for inner in each if inner is not None]
+    if isinstance(document, dict):
+        whole = {key: filled(inner, terms) for key, inner in document.items()}
+        return {key: inner for key, inner in whole.items() if inner is not None}
+    return document

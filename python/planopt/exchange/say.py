@@ -1,0 +1,120 @@
+"""Terms in the words of a tool, or why the tool has none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from planopt.errors import Diagnostic
+from planopt.exchange.render import Written
+from planopt.exchange.tool import is_neutral
+
+if TYPE_CHECKING:
+    from planopt.exchange.tool import Flag, Terms, Tool
+
+HELD = {
+    "tp": "tensor parallel",
+    "pp": "pipeline stages",
+    "cp": "context parallel",
+    "dp": "attention data parallel",
+    "ep": "expert parallel",
+    "overlap": "overlap of two batches",
+    "hosts": "hosts of one replica",
+    "role": "pools of prefill and decode",
+    "offload": "layers that rest in the host",
+    "kv": "format of the KV cache",
+    "weights": "format of the weights",
+    "draft_method": "speculative decoding",
+    "lora_adapters": "adapters",
+}
+"""What a server has to do as the plan says, or the plan is another one."""
+TOLD = {
+    "in_flight": "micro-batches in flight",
+    "token_budget": "tokens of a step",
+    "context": "longest context",
+}
+"""What may be left to the tool, and is told."""
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """Terms in the words of a tool."""
+
+    command: tuple[Written, ...]
+    file: tuple[Written, ...]
+    remarks: tuple[str, ...]
+    problems: tuple[Diagnostic, ...]
+
+
+def say(tool: Tool, terms: Terms, held: dict[str, str] = HELD) -> Said:
+    """Say terms in the words of a tool."""
+    command: list[Written] = []
+    file: list[Written] = []
+    problems: list[Diagnostic] = []
+    said: set[str] = set()
+    for flag in tool.flags:
+        value = terms.get(flag.term)
+        if value is None or (is_neutral(flag.term, value) and not flag.always):
+            continue
+        if any(terms.get(term) not in each for term, each in flag.only.items()):
+            continue
+        said |= {flag.term, *flag.says}
+        if flag.equals is not None and value != terms.get(flag.equals):
+            only = f"{flag.equals} = {terms.get(flag.equals)}"
+            problems.append(_cannot(tool, flag.term, terms, held, only, flag))
+        elif flag.values and str(value) not in flag.values:
+            only = ", ".join(flag.values)
+            problems.append(_cannot(tool, flag.term, terms, held, only, flag))
+        else:
+            place = flag.place or ("file" if tool.shape == "yaml" else "command")
+            (file if place == "file" else command).append(_written(flag, terms))
+    remarks = []
+    if terms.get("weights") in tool.checkpoint:
+        said.add("weights")
+        remarks.append(f"the model has to be saved in {terms['weights']}")
+    for term in held:
+        if term not in said and not is_neutral(term, terms.get(term)):
+            told = next((each for each in tool.flags if each.term == term), None)
+            problems.append(_cannot(tool, term, terms, held, None, told))
+    remarks += [
+        f"{tool.name} is not told of {name} ({terms[term]})"
+        for term, name in TOLD.items()
+        if term not in said and terms.get(term) is not None
+    ]
+    return Said(
+        command=tuple(command),
+        file=tuple(file),
+        remarks=tuple(remarks),
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+def _written(flag: Flag, terms: Terms) -> Written:
+    value = terms[flag.term]
+    word = flag.values.get(str(value), value)
+    if flag.write != "{value}":
+        word = flag.write.replace("{value}", str(word))
+        word = word.replace("{stem}", str(terms.get("stem")))
+    shell = None if flag.shell is None else flag.shell.replace("{value}", str(value))
+    return Written(flag=flag.flag, value=None if flag.switch else word, shell=shell)
+
+
+def _cannot(
+    tool: Tool,
+    term: str,
+    terms: Terms,
+    held: dict[str, str],
+    accepted: str | None,
+    flag: Flag | None,
+) -> Diagnostic:
+    """Say that a tool has no word for a term."""
+    why = None if flag is None else flag.why
+    return Diagnostic(
+        code="E303",
+        message=f"{tool.name} {tool.version} cannot do what the plan says of "
+        + held.get(term, term.replace("_", " ")),
+        field=term,
+        value=str(terms.get(term)),
+        accepted=accepted,
+        help=why or "export to another tool, or plan again without it",
+    )

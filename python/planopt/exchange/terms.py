@@ -1,0 +1,207 @@
+"""What a plan says of what it buys, as terms that tools have words for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from planopt.errors import InputError
+from planopt.exchange.tool import Terms  # noqa: TC001 - read by its annotation
+
+if TYPE_CHECKING:
+    from planopt.documents.evaluation import ServingEvaluation
+    from planopt.documents.parts import Candidate
+    from planopt.documents.plan import Plan, PlanDocument
+
+LISTEN = "0.0.0.0"
+"""Other machines are to reach a server."""
+SIXTEEN_BITS = ("bf16", "fp16", "fp32")
+DENSE = ("dense", "none")
+
+
+class Role(Struct, frozen=True, kw_only=True):
+    """Copies of the same work in the same layout."""
+
+    name: str
+    model: str
+    terms: Terms
+    copies: int
+    accelerator: str
+    layout: str
+    memory: dict[str, float]
+    """Bytes of each accelerator, by what they are for."""
+
+
+class Shape(Struct, frozen=True, kw_only=True):
+    """What a plan carries of its model."""
+
+    repository: str
+    """Where its weights are: its first alias with a slash, or its id."""
+    layers: int | None
+    weights: str | None
+    experts: bool
+    longest: int | None
+
+    @classmethod
+    def of(cls, plan: PlanDocument, model: str) -> Shape:
+        """Read the facts of a plan."""
+        entries = {} if plan.facts is None else plan.facts.entries
+        fact = entries.get(f"models/{model}")
+        table = {} if fact is None else fact.table
+        aliases = [str(each) for each in table.get("aliases", ()) if "/" in str(each)]
+        kinds = [block.get("mlp", {}).get("kind") for block in table.get("block", ())]
+        repository = aliases[0] if aliases else model
+        return cls(
+            # No name is taken for a flag.
+            repository=f"./{repository}" if repository[:1] == "-" else repository,
+            layers=table.get("layers"),
+            weights=table.get("weights"),
+            experts=any(kind not in (None, *DENSE) for kind in kinds),
+            longest=table.get("max_context"),
+        )
+
+
+def serving_roles(plan: Plan) -> list[Role]:
+    """List what the plan buys replicas of."""
+    several = len(plan.deployments) > 1
+    return [
+        _role(
+            plan,
+            f"serve-{number}" if several else "serve",
+            each.candidate,
+            each.evaluation,
+            each.replicas,
+        )
+        for number, each in enumerate(plan.deployments, 1)
+    ]
+
+
+def pool_roles(plan: Plan) -> list[Role]:
+    """List the two pools that a plan has beside what it buys."""
+    pools = plan.disaggregated
+    named = (
+        () if pools is None else (("prefill", pools.prefill), ("decode", pools.decode))
+    )
+    return [
+        _role(plan, name, pool.candidate, pool.evaluation, pool.replicas)
+        for name, pool in named
+        if pool.evaluation is not None
+    ]
+
+
+def _role(
+    plan: Plan, name: str, of: Candidate, evaluation: ServingEvaluation, copies: int
+) -> Role:
+    memory = evaluation.memory
+    if memory is None:
+        raise InputError.of("E301", "the plan does not say what memory holds")
+    model = plan.deployments[0].model if plan.deployments else plan.request.model or ""
+    shape = Shape.of(plan, model)
+    room = memory.capacity_bytes - (memory.total_bytes - memory.kv_cache_bytes)
+    terms = {
+        **_layout(of, evaluation.hosts or 1),
+        **_formats(of, shape),
+        **_batches(plan, of, evaluation, shape),
+        **_draft(of),
+        "model": shape.repository,
+        "stem": shape.repository.rsplit("/", 1)[-1],
+        "listen": LISTEN,
+        "role": name if name in ("prefill", "decode") else "colocated",
+        "experts": "yes" if shape.experts else "no",
+        "kv_bytes": int(room),
+    }
+    return Role(
+        name=name,
+        model=model,
+        terms=terms,
+        copies=copies,
+        accelerator=of.accelerator,
+        layout=of.layout,
+        memory={
+            "weights": memory.weights_bytes,
+            "KV cache": room,
+            "activations": memory.activations_bytes,
+            "overhead": memory.overhead_bytes,
+        },
+    )
+
+
+def _layout(of: Candidate, hosts: int) -> Terms:
+    ranks = of.tp * of.dp
+    split = {(False, False): "none", (True, False): "row", (False, True): "layer"}
+    groups = hosts > 1 and of.dp > 1 and of.dp % hosts == 0
+    return {
+        "tp": of.tp,
+        "pp": of.pp,
+        "cp": of.cp,
+        "dp": of.dp,
+        "ep": of.ep,
+        "ranks": ranks,
+        "expert_tp": ranks // of.ep if of.ep > 1 else None,
+        "pipeline": "yes" if of.pp > 1 else "no",
+        "overlap": of.overlap,
+        "in_flight": None if of.in_flight == of.pp else of.in_flight,
+        "hosts": hosts,
+        "group_hosts": hosts if of.dp == 1 else None,
+        "groups_of_host": of.dp // hosts if groups else None,
+        "accelerators": of.accelerators,
+        "accelerators_of_host": -(-of.accelerators // hosts),
+        "accelerators_of_hosts": of.accelerators // hosts if hosts > 1 else None,
+        "split": split.get((of.tp > 1, of.pp > 1), "rows and layers"),
+        "even_split": ",".join("1" * of.accelerators) if of.accelerators > 1 else None,
+    }
+
+
+def _formats(of: Candidate, shape: Shape) -> Terms:
+    sixteen = of.weights in SIXTEEN_BITS
+    away = (of.offload or 0) * of.pp
+    on = (shape.layers or 0) - away
+    return {
+        "kv": of.kv,
+        "dtype": of.weights if sixteen else None,
+        "weights": None if sixteen or of.weights == shape.weights else of.weights,
+        "weights_file": of.weights,
+        "lora_adapters": of.lora_adapters or None,
+        "lora_rank": of.lora_rank if of.lora_adapters else None,
+        "offload": of.offload or None,
+        "offload_experts": away if away and shape.experts else None,
+        "layers_on_accelerators": on if away and not shape.experts else "all",
+    }
+
+
+def _batches(
+    plan: Plan, of: Candidate, evaluation: ServingEvaluation, shape: Shape
+) -> Terms:
+    sequences = of.batch * of.in_flight * (2 if of.overlap == "two-batch" else 1)
+    capacity = evaluation.kv_capacity_tokens
+    tokens = None if capacity is None else int(capacity / of.dp)
+    context = plan.request.context_tokens
+    if plan.request.percentile is not None and "context" not in plan.request.typed:
+        # Lengths are spread: a server that took the mean would turn half of them away.
+        fits = [each for each in (shape.longest, tokens) if each is not None]
+        context = min(fits, default=context)
+    budget = plan.request.engine.get("token_budget")
+    return {
+        "sequences": sequences,
+        "sequences_of_group": -(-sequences // of.dp),
+        "micro_batch_of_group": -(-of.batch // of.dp),
+        "context": context,
+        "context_of_slots": None if context is None else context * sequences,
+        "kv_tokens_of_group": tokens,
+        "token_budget": budget if isinstance(budget, int) else None,
+    }
+
+
+def _draft(of: Candidate) -> Terms:
+    if of.draft is None:
+        return {}
+    tokens = of.draft_tokens or 1
+    own = of.draft == "mtp"
+    return {
+        "draft_method": "mtp" if own else "model",
+        "draft_model": None if own else of.draft,
+        "draft_tokens": tokens,
+        "draft_branches": 1,
+        "draft_checked": tokens + 1,
+    }

@@ -1,0 +1,275 @@
+"""Writes the flags of a tool's release, read from its source without running it.
+
+``python tests/support/write_flags.py TOOL SOURCE VERSION DATE`` reads an unpacked wheel
+or checkout, the folder SOURCE; tests hold what is exported against what it wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOOLS = Path(__file__).parents[2] / "python" / "planopt" / "exchange" / "tools"
+Flags = dict[str, dict[str, object]]
+
+
+def _classes(files: list[Path]) -> dict[str, tuple[Path, ast.ClassDef]]:
+    found = {}
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found[node.name] = (file, node)
+    return found
+
+
+def _literals(files: list[Path]) -> dict[str, list[str]]:
+    """Names that stand for a list of words: ``X = Literal[...]`` or ``X = [...]``."""
+    found: dict[str, list[str]] = {}
+    for file in files:
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
+                words = _words(node.value, found)
+                if words:
+                    found[target.id] = words
+    return found
+
+
+def _words(node: ast.expr | None, known: dict[str, list[str]]) -> list[str]:
+    """The words that an expression lists, as far as it is written out."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id, [])
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        own = [p.value for p in parts if isinstance(p, ast.Constant)]
+        own += [word for p in parts for word in _words(p, known)]
+        return [word for word in own if isinstance(word, str)]
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [
+            each.value
+            for each in node.elts
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
+    if isinstance(node, ast.BinOp):
+        return _words(node.left, known) + _words(node.right, known)
+    return []
+
+
+def _typed(node: ast.expr, known: dict[str, list[str]]) -> dict[str, object]:
+    """What an annotation takes: nothing, one of some words, or a value."""
+    text = ast.unparse(node)
+    if re.fullmatch(r"(Optional\[)?bool\]?( \| None)?", text):
+        return {"switch": True}
+    parts = [node]
+    while any(isinstance(each, ast.BinOp) for each in parts):
+        parts = [
+            half
+            for each in parts
+            for half in (
+                (each.left, each.right) if isinstance(each, ast.BinOp) else (each,)
+            )
+        ]
+    if isinstance(node, ast.Subscript) and text.startswith("Optional"):
+        parts = [node.slice]
+    words = [word for each in parts for word in _words(each, known)]
+    return {"choices": words} if words else {}
+
+
+def _fields(
+    name: str, classes: dict[str, tuple[Path, ast.ClassDef]]
+) -> Iterator[tuple[str, Path, ast.AnnAssign]]:
+    """The annotated fields of a class and of what it is made from."""
+    file, node = classes[name]
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id in classes:
+            yield from _fields(base.id, classes)
+    for each in node.body:
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            yield each.target.id, file, each
+
+
+def _arguments(file: Path) -> Iterator[ast.Call]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr == "add_argument":
+            assert isinstance(node, ast.Call)
+            yield node
+
+
+def _spelled(call: ast.Call) -> list[str]:
+    said = [each.value for each in call.args if isinstance(each, ast.Constant)]
+    return [each for each in said if isinstance(each, str)]
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((each.value for each in call.keywords if each.arg == name), None)
+
+
+def _of_call(call: ast.Call, known: dict[str, list[str]]) -> dict[str, object]:
+    """What an argument takes, by its own keywords."""
+    action = ast.unparse(_keyword(call, "action") or ast.Constant(""))
+    if re.search(r"store_(true|false|const)|StoreTrue|BooleanOptional", action):
+        return {"switch": True}
+    words = _words(_keyword(call, "choices"), known)
+    return {"choices": words} if words else {}
+
+
+def vllm(source: Path) -> Flags:
+    """``add_argument`` of the engine, of its configs, and of the front end."""
+    root = source / "vllm"
+    configs = sorted((root / "config").glob("*.py"))
+    quantizations = root / "model_executor/layers/quantization/__init__.py"
+    known = _literals([*configs, quantizations])
+    classes = _classes([*configs, root / "entrypoints/common/cli_args.py"])
+    engine = root / "engine/arg_utils.py"
+    owners = dict(
+        re.findall(r"(\w+_kwargs) = get_kwargs\((\w+)\)", engine.read_text("utf-8"))
+    )
+    flags: Flags = {}
+    for call in _arguments(engine):
+        takes = _of_call(call, known)
+        spread = [ast.unparse(each.value) for each in call.keywords if each.arg is None]
+        found = re.search(r"(\w+_kwargs)\['(\w+)'\]", spread[0]) if spread else None
+        if found and owners.get(found[1]) in classes:
+            for name, _, field in _fields(owners[found[1]], classes):
+                if name == found[2]:
+                    takes = _typed(field.annotation, known)
+        at = f"vllm/engine/arg_utils.py:{call.lineno}"
+        for flag in _spelled(call):
+            flags[flag] = {**takes, "at": at}
+    for name, file, field in _fields("FrontendArgs", classes):
+        at = f"{file.relative_to(source)}:{field.lineno}"
+        flag = f"--{name.replace('_', '-')}"
+        flags[flag] = {**_typed(field.annotation, known), "at": at}
+    for call in _arguments(root / "entrypoints/common/cli_args.py"):
+        for flag in _spelled(call):
+            at = f"vllm/entrypoints/common/cli_args.py:{call.lineno}"
+            flags.setdefault(flag, {**_of_call(call, known), "at": at})
+    flags["--kv-cache-dtype"]["choices"] = known["CacheDType"]
+    flags["--quantization"]["choices"] = known["QuantizationMethods"]
+    return flags
+
+
+def sglang(source: Path) -> Flags:
+    """Fields of the groups of arguments, and what the server adds itself."""
+    flags: Flags = {}
+    files = sorted((source / "sglang/srt/arg_groups/fields").glob("*.py"))
+    server = source / "sglang/srt/server_args.py"
+    choices = source / "sglang/srt/arg_groups/choices.py"
+    known = _literals([*files, choices, server])
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                _sglang_field(flags, node, f"{file.relative_to(source)}", known)
+    for call in _arguments(server):
+        for flag in _spelled(call):
+            at = f"sglang/srt/server_args.py:{call.lineno}"
+            flags.setdefault(flag, {**_of_call(call, known), "at": at})
+    return flags
+
+
+def _sglang_field(
+    flags: Flags, node: ast.AnnAssign, file: str, known: dict[str, list[str]]
+) -> None:
+    kind, target = node.annotation, node.target
+    if not isinstance(kind, ast.Subscript) or not isinstance(target, ast.Name):
+        return
+    parts = kind.slice.elts if isinstance(kind.slice, ast.Tuple) else []
+    calls = [each for each in parts if isinstance(each, ast.Call)]
+    arg = next((each for each in calls if ast.unparse(each.func) == "Arg"), None)
+    if not parts or any(ast.unparse(each.func) == "Derived" for each in calls):
+        return
+    takes = _typed(parts[0], known)
+    names = [f"--{target.id.replace('_', '-')}"]
+    if arg is not None:
+        if _keyword(arg, "no_cli") is not None:
+            return
+        own = _keyword(arg, "cli_name")
+        names = [str(ast.literal_eval(own))] if own is not None else names
+        names += _words(_keyword(arg, "aliases"), known)
+        words = _words(_keyword(arg, "choices"), known)
+        takes = {"choices": words} if words else takes
+    for flag in names:
+        flags[flag] = {**takes, "at": f"{file}:{node.lineno}"}
+
+
+def llama_cpp(source: Path) -> Flags:
+    """Rows of the tables of ``tools/server/README.md``, which it writes itself."""
+    page = source / "tools/server/README.md"
+    flags: Flags = {}
+    for line in page.read_text(encoding="utf-8").splitlines():
+        row = re.match(r"\| `(-[^`]+)` \|", line)
+        if row is None:
+            continue
+        told = row[1].replace("\\|", "|")
+        names = re.findall(r"(?:^|, )(-{1,2}[\w-]+)", told)
+        rest = re.sub(r"^(?:(?:, )?-{1,2}[\w-]+)+", "", told).strip()
+        takes: dict[str, object] = {} if rest else {"switch": True}
+        options = re.fullmatch(r"[\[{<](\w+(?:[|,]\w+)+)[\]}>]", rest)
+        if options:
+            takes = {"choices": re.split(r"[|,]", options[1])}
+        for flag in names:
+            flags[flag] = {**takes, "at": "tools/server/README.md"}
+    return flags
+
+
+def trtllm(source: Path) -> Flags:
+    """Keys of the YAML: fields of ``BaseLlmArgs`` and of the configs inside it."""
+    file = source / "tensorrt_llm/llmapi/llm_args.py"
+    classes, known = _classes([file]), _literals([file])
+    flags: Flags = {}
+
+    def walk(name: str, before: str, depth: int) -> None:
+        for key, where, field in _fields(name, classes):
+            at = f"{where.relative_to(source)}:{field.lineno}"
+            flags.setdefault(
+                f"{before}{key}", {**_typed(field.annotation, known), "at": at}
+            )
+            inner = re.findall(r"\w+", ast.unparse(field.annotation))
+            for each in inner if depth else ():
+                subclasses = [
+                    own
+                    for own, (_, node) in classes.items()
+                    if any(ast.unparse(base) == each for base in node.bases)
+                ]
+                for own in [each, *subclasses]:
+                    if own in classes and own.endswith("Config"):
+                        walk(own, f"{before}{key}.", depth - 1)
+            if key == "speculative_config" and depth:
+                for own in ("MTPDecodingConfig", "DraftTargetDecodingConfig"):
+                    if own in classes:
+                        walk(own, f"{key}.", 0)
+
+    for top in ("BaseLlmArgs", "TorchLlmArgs"):
+        walk(top, "", 1)
+    return flags
+
+
+READERS: dict[str, Callable[[Path], Flags]] = {
+    "vllm": vllm,
+    "sglang": sglang,
+    "llama-cpp": llama_cpp,
+    "trtllm": trtllm,
+}
+
+
+def write(tool: str, source: Path, version: str, date: str) -> None:
+    """Write the list beside the table of the tool."""
+    flags = READERS[tool](source)
+    head = {"tool": tool, "version": version, "date": date}
+    rows = ",\n".join(
+        f"  {json.dumps(flag)}: {json.dumps(flags[flag])}" for flag in sorted(flags)
+    )
+    text = json.dumps(head)[:-1] + ', "flags": {\n' + rows + "\n}}\n"
+    (TOOLS / f"{tool}.flags.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4])
