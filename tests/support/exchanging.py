@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from planopt.documents.evaluation import EvaluationDocument
 
-MODELS = Path(__file__).parents[2] / "catalogs" / "models"
+CATALOGS = Path(__file__).parents[2] / "catalogs"
 CASES: dict[str, dict[str, object]] = {
     "dense": {
         "model": "llama-3.1-70b",
@@ -68,7 +68,15 @@ def plan_of(**options: object) -> Plan:
     """A plan of one deployment, as if it had been found."""
     found = evaluated(**options)
     assert found.model is not None
-    table = tomllib.loads((MODELS / f"{options['model']}.toml").read_text("utf-8"))
+    entries = {
+        f"{kind}/{name}": Fact.of(
+            tomllib.loads((CATALOGS / kind / f"{name}.toml").read_text("utf-8"))
+        )
+        for kind, name in (
+            ("models", options["model"]),
+            ("accelerators", options["accelerator"]),
+        )
+    }
     return Plan(
         status="feasible",
         request=Request(
@@ -87,7 +95,7 @@ def plan_of(**options: object) -> Plan:
                 replicas=found.replicas,
             ),
         ),
-        facts=Facts(entries={f"models/{options['model']}": Fact.of(table)}),
+        facts=Facts(entries=entries),
     )
 
 

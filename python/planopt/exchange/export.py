@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from planopt.documents.plan import Plan
 from planopt.errors import InputError
+from planopt.exchange.places import documents, placed, places, problems
 from planopt.exchange.render import (
     Written,
     comment,
@@ -22,6 +23,8 @@ from planopt.exchange.tool import tool
 
 if TYPE_CHECKING:
     from planopt.documents.plan import PlanDocument
+    from planopt.errors import Diagnostic
+    from planopt.exchange.places import Place
     from planopt.exchange.say import Said
     from planopt.exchange.terms import Role
     from planopt.exchange.tool import Terms, Tool
@@ -53,32 +56,55 @@ def export(plan: PlanDocument, to: str) -> Export:
     """Write a plan in the words of a tool; what it cannot do is an error, E303."""
     if not isinstance(plan, Plan) or not plan.deployments:
         raise InputError.of("E301", "the plan serves no model", field="plan")
-    return _served(plan, tool(to))
-
-
-def _served(plan: Plan, of: Tool) -> Export:
-    roles, pools = serving_roles(plan), pool_roles(plan)
-    said = {role.name: say(of, {**role.terms, **_own(role, of)}) for role in roles}
-    if problems := [each for one in said.values() for each in one.problems]:
-        raise InputError(dict.fromkeys(problems))
-    remarks = dict.fromkeys(each for one in said.values() for each in one.remarks)
-    paired = {role.name: say(of, {**role.terms, **_own(role, of)}) for role in pools}
-    if cannot := [each for one in paired.values() for each in one.problems]:
-        remarks[f"its two pools are not written: {cannot[0].message}"] = None
+    place = places().get(to)
+    named = plan.request.engine_name
+    if place is None:
+        of = tool(to)
     else:
-        roles, said = [*roles, *pools], said | paired
+        of = tool(named if named in place.engines else place.engines[0])
+    roles, pools = serving_roles(plan), pool_roles(plan)
+    wrong, said = _said(of, place, roles)
+    if wrong:
+        raise InputError(dict.fromkeys(wrong))
+    remarks = dict.fromkeys(each for _, one in said for each in one.remarks)
+    wrong, paired = _said(of, place, pools)
+    if wrong:
+        remarks[f"its two pools are not written: {wrong[0].message}"] = None
+        paired = []
     files: dict[str, str] = {}
-    for role in roles:
-        files |= _files(plan, role, said[role.name], of)
+    if place is None:
+        for role, words in (*said, *paired):
+            files |= _files(plan, role, words, of)
+    else:
+        # Copies of a deployment share a machine, and pools do; deployments do not.
+        alone = [([each], f"-{each[0].name}") for each in said]
+        sets = alone if place.each == "copy" and len(said) > 1 else [(said, "")]
+        for some, name in (*sets, *([(paired, "-pools")] if paired else [])):
+            for file, document in placed(plan, place, of, some, name).items():
+                head = heading(plan, some[0][0], of, some[0][1].remarks)
+                head[0] += f", in {place.name} {place.version}"
+                files[file] = comment(head) + documents(document)
     files[BENCHMARK] = _benchmark(plan, roles[0], of)
-    files[README] = _readme(roles, of, tuple(remarks))
+    run = [role for role, _ in (*said, *paired)]
+    files[README] = _readme(run, of, place, tuple(remarks))
     return Export(
-        tool=of.tool,
-        version=of.version,
-        date=of.date,
+        tool=to,
+        version=of.version if place is None else place.version,
+        date=of.date if place is None else place.date,
         files=files,
         remarks=tuple(remarks),
     )
+
+
+def _said(
+    of: Tool, place: Place | None, roles: list[Role]
+) -> tuple[list[Diagnostic], list[tuple[Role, Said]]]:
+    """Say each role, and what is wrong with that."""
+    said = [(role, say(of, {**role.terms, **_own(role, of)})) for role in roles]
+    wrong = [each for _, one in said for each in one.problems]
+    if place is not None:
+        wrong += [each for role in roles for each in problems(place, role)]
+    return wrong, said
 
 
 def _own(role: Role, of: Tool) -> Terms:
@@ -142,14 +168,18 @@ def _benchmark(plan: Plan, role: Role, of: Tool) -> str:
     return script(head, ("vllm", "bench", "serve"), [url, *flags, result])
 
 
-def _readme(roles: list[Role], of: Tool, remarks: tuple[str, ...]) -> str:
-    lines = [f"# {one_line(roles[0].model)} with {of.name} {of.version}", ""]
+def _readme(
+    roles: list[Role], of: Tool, place: Place | None, remarks: tuple[str, ...]
+) -> str:
+    where = "" if place is None else f", in {place.name} {place.version}"
+    lines = [f"# {one_line(roles[0].model)} with {of.name} {of.version}{where}", ""]
     for role in roles:
         hosts = role.terms["hosts"]
-        where = "" if hosts == 1 else f" on {hosts} hosts each (NODE_RANK, HEAD)"
+        over = "" if hosts == 1 else f" on {hosts} hosts each (NODE_RANK, HEAD)"
         instead = "instead: " if role.name == "prefill" else ""
+        what = f"`sh {role.name}.sh`" if place is None else role.name
         lines.append(
-            f"- {instead}`sh {role.name}.sh`, {role.copies} x{where}: "
+            f"- {instead}{what}, {role.copies} x{over}: "
             f"{role.layout} on {role.accelerator}"
         )
     if sum(role.copies for role in roles) > 1:

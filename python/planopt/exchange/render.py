@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -86,38 +87,44 @@ def yaml(value: object, depth: int = 0) -> str:
         for key, each in value.items():
             inner = isinstance(each, (dict, list)) and each
             name = key if key.replace("_", "").isalnum() else json.dumps(key)
-            body = f"\n{yaml(each, depth + 1)}" if inner else f" {_scalar(each)}\n"
+            body = f"\n{yaml(each, depth + 1)}" if inner else f" {_scalar(each, depth)}"
             parts.append(f"{space}{name}:{body}")
         return "".join(parts)
     if isinstance(value, list) and value:
         parts = []
         for each in value:
             nested = isinstance(each, (dict, list)) and each
-            body = yaml(each, depth + 1).lstrip(" ") if nested else f"{_scalar(each)}\n"
+            body = yaml(each, depth + 1).lstrip(" ") if nested else _scalar(each, depth)
             parts.append(f"{space}- {body}")
         return "".join(parts)
-    return f"{space}{_scalar(value)}\n"
+    return f"{space}{_scalar(value, depth)}"
 
 
-def _scalar(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False) if value != "" else '""'
+def _scalar(value: object, depth: int) -> str:
+    """Write a value; lines of plain characters are written as lines."""
+    if isinstance(value, str) and re.fullmatch(r"[!-~](?:[ -~]*\n)+", value):
+        space = "  " * (depth + 1)
+        return "|\n" + "".join(f"{space}{line}\n" for line in value.splitlines())
+    return json.dumps(value, ensure_ascii=False) + "\n"
 
 
-def filled(document: object, terms: Mapping[str, object]) -> object:
+def filled(template: object, terms: Mapping[str, object]) -> object:
     """Put terms into a template: ``{name}`` alone keeps its type, in a text it is text.
 
     What a term says nothing about is left out, with the key that it stands at.
     """
-    if isinstance(document, str):
-        if document[:1] == "{" and document[-1:] == "}" and document.count("{") == 1:
-            return terms.get(document[1:-1])
-        for name, value in terms.items():
-            document = document.replace("{" + name + "}", str(value))
-        return document
-    if isinstance(document, list):
-        each = [filled(inner, terms) for inner in document]
+    if isinstance(template, str):
+        alone = re.fullmatch(r"\{(\w+)\}", template)
+        if alone:
+            return terms[alone[1]]
+        return re.sub(r"\{(\w+)\}", lambda each: str(terms[each[1]]), template)
+    if isinstance(template, list):
+        each = [filled(inner, terms) for inner in template]
         return [inner for inner in each if inner is not None]
-    if isinstance(document, dict):
-        whole = {key: filled(inner, terms) for key, inner in document.items()}
-        return {key: inner for key, inner in whole.items() if inner is not None}
-    return document
+    if isinstance(template, dict):
+        whole = {
+            str(filled(key, terms)): filled(inner, terms)
+            for key, inner in template.items()
+        }
+        return {key: inner for key, inner in whole.items() if inner not in (None, {})}
+    return template

@@ -46,8 +46,9 @@ class Said(Struct, frozen=True, kw_only=True):
     problems: tuple[Diagnostic, ...]
 
 
-def say(tool: Tool, terms: Terms, held: dict[str, str] = HELD) -> Said:
+def say(tool: Tool, terms: Terms) -> Said:
     """Say terms in the words of a tool."""
+    who = f"{tool.name} {tool.version}"
     command: list[Written] = []
     file: list[Written] = []
     problems: list[Diagnostic] = []
@@ -61,10 +62,10 @@ def say(tool: Tool, terms: Terms, held: dict[str, str] = HELD) -> Said:
         said |= {flag.term, *flag.says}
         if flag.equals is not None and value != terms.get(flag.equals):
             only = f"{flag.equals} = {terms.get(flag.equals)}"
-            problems.append(_cannot(tool, flag.term, terms, held, only, flag))
+            problems.append(cannot(who, flag.term, value, only, flag.why))
         elif flag.values and str(value) not in flag.values:
             only = ", ".join(flag.values)
-            problems.append(_cannot(tool, flag.term, terms, held, only, flag))
+            problems.append(cannot(who, flag.term, value, only, flag.why))
         else:
             place = flag.place or ("file" if tool.shape == "yaml" else "command")
             (file if place == "file" else command).append(_written(flag, terms))
@@ -72,10 +73,11 @@ def say(tool: Tool, terms: Terms, held: dict[str, str] = HELD) -> Said:
     if terms.get("weights") in tool.checkpoint:
         said.add("weights")
         remarks.append(f"the model has to be saved in {terms['weights']}")
-    for term in held:
+    for term in HELD:
         if term not in said and not is_neutral(term, terms.get(term)):
             told = next((each for each in tool.flags if each.term == term), None)
-            problems.append(_cannot(tool, term, terms, held, None, told))
+            why = None if told is None else told.why
+            problems.append(cannot(who, term, terms[term], None, why))
     remarks += [
         f"{tool.name} is not told of {name} ({terms[term]})"
         for term, name in TOLD.items()
@@ -99,22 +101,15 @@ def _written(flag: Flag, terms: Terms) -> Written:
     return Written(flag=flag.flag, value=None if flag.switch else word, shell=shell)
 
 
-def _cannot(
-    tool: Tool,
-    term: str,
-    terms: Terms,
-    held: dict[str, str],
-    accepted: str | None,
-    flag: Flag | None,
+def cannot(
+    who: str, term: str, value: object, accepted: str | None, help: str | None = None
 ) -> Diagnostic:
-    """Say that a tool has no word for a term."""
-    why = None if flag is None else flag.why
+    """Say that somebody has no word for what a term says."""
     return Diagnostic(
         code="E303",
-        message=f"{tool.name} {tool.version} cannot do what the plan says of "
-        + held.get(term, term.replace("_", " ")),
+        message=f"{who} cannot do what the plan says of {HELD.get(term, term)}",
         field=term,
-        value=str(terms.get(term)),
+        value=str(value),
         accepted=accepted,
-        help=why or "export to another tool, or plan again without it",
+        help=help or "export to another tool, or plan again without it",
     )

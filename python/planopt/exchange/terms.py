@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from planopt.documents.facts import Fact
 from planopt.errors import InputError
 from planopt.exchange.tool import Terms  # noqa: TC001 - read by its annotation
 
@@ -27,7 +28,10 @@ class Role(Struct, frozen=True, kw_only=True):
     model: str
     terms: Terms
     copies: int
+    units: int
+    """What is bought of: a unit holds its share of the copies."""
     accelerator: str
+    vendor: str | None
     layout: str
     memory: dict[str, float]
     """Bytes of each accelerator, by what they are for."""
@@ -46,9 +50,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, plan: PlanDocument, model: str) -> Shape:
         """Read the facts of a plan."""
-        entries = {} if plan.facts is None else plan.facts.entries
-        fact = entries.get(f"models/{model}")
-        table = {} if fact is None else fact.table
+        table = fact_of(plan, "models", model).table
         aliases = [str(each) for each in table.get("aliases", ()) if "/" in str(each)]
         kinds = [block.get("mlp", {}).get("kind") for block in table.get("block", ())]
         repository = aliases[0] if aliases else model
@@ -62,6 +64,12 @@ class Shape(Struct, frozen=True, kw_only=True):
         )
 
 
+def fact_of(plan: PlanDocument, kind: str, name: str) -> Fact:
+    """Return an entry of the catalogs as the plan carries it, if it does."""
+    entries = {} if plan.facts is None else plan.facts.entries
+    return entries.get(f"{kind}/{name}") or Fact.of({})
+
+
 def serving_roles(plan: Plan) -> list[Role]:
     """List what the plan buys replicas of."""
     several = len(plan.deployments) > 1
@@ -72,6 +80,7 @@ def serving_roles(plan: Plan) -> list[Role]:
             each.candidate,
             each.evaluation,
             each.replicas,
+            each.units,
         )
         for number, each in enumerate(plan.deployments, 1)
     ]
@@ -91,7 +100,12 @@ def pool_roles(plan: Plan) -> list[Role]:
 
 
 def _role(
-    plan: Plan, name: str, of: Candidate, evaluation: ServingEvaluation, copies: int
+    plan: Plan,
+    name: str,
+    of: Candidate,
+    evaluation: ServingEvaluation,
+    copies: int,
+    units: int = 1,
 ) -> Role:
     memory = evaluation.memory
     if memory is None:
@@ -116,7 +130,9 @@ def _role(
         model=model,
         terms=terms,
         copies=copies,
+        units=units,
         accelerator=of.accelerator,
+        vendor=fact_of(plan, "accelerators", of.accelerator).table.get("vendor"),
         layout=of.layout,
         memory={
             "weights": memory.weights_bytes,
