@@ -141,7 +141,7 @@ def plan() -> Plan:
             model="llama-2-70b",
             target_tokens_per_second=5.0,
             budget_usd=20000.0,
-            users=330,
+            concurrency=330,
             context_tokens=400,
             typed={"target": "5tok/s", "budget": "20000"},
         ),
@@ -228,7 +228,9 @@ def plan() -> Plan:
         ),
         assumed=(
             Assumed(name="model", value="llama-2-70b"),
-            Assumed(name="context", value="400 tokens per user", why="say --context N"),
+            Assumed(
+                name="context", value="400 tokens per user", why="say --max-model-len N"
+            ),
         ),
         assumptions="calibrated",
         accuracy=Accuracy(statement="Not measured on this hardware yet."),

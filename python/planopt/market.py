@@ -46,8 +46,8 @@ class Market(Request, frozen=True, kw_only=True):
     def acquisition(self) -> Acquisition:
         """How hardware is come by."""
         return Acquisition(
-            way=msgspec.convert(self.acquire, Way),
-            terms=self.terms or BUYING.terms,
+            way=msgspec.convert(self.procurement, Way),
+            terms=self.billing or BUYING.terms,
             providers=self.providers,
             regions=self.regions,
         )

@@ -25,11 +25,11 @@ class OfServing(TypedDict, total=False):
     draft_tokens: float | str | None
     acceptance: float | str | None
     workload: str | None
-    prompt: float | str | None
-    output: float | str | None
-    context: float | str | None
-    requests: float | str | None
-    users: float | str | None
+    isl: float | str | None
+    osl: float | str | None
+    max_model_len: float | str | None
+    request_rate: float | str | None
+    concurrency: float | str | None
     people: float | str | None
     load: str | None
     arrival_cv: float | str | None
@@ -46,10 +46,11 @@ class OfServing(TypedDict, total=False):
 class OfUnits(TypedDict, total=False):
     allow_quantization: str | Sequence[str] | None
     target: float | str | None
+    tpot: float | str | None
     ttft: float | str | None
     percentile: str | None
     throughput: float | str | None
-    terms: str | Sequence[str] | None
+    billing: str | Sequence[str] | None
     years: float | str | None
     duty: float | str | None
     electricity: float | str | None
@@ -80,7 +81,7 @@ class OfChoices(TypedDict, total=False):
     network: str | Sequence[str] | None
     datacenter: bool
     max_accelerators: float | str | None
-    acquire: str | None
+    procurement: str | None
     provider: str | Sequence[str] | None
     region: str | Sequence[str] | None
 
@@ -97,7 +98,6 @@ class OfConfigurations(TypedDict, total=False):
     nics_per_host: float | str | None
     tp: float | str | None
     pp: float | str | None
-    dp: float | str | None
     ep: float | str | None
     explain: bool
 
@@ -152,6 +152,7 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     prefill_accelerator: str | None
     prefill_host: str | None
     cp: float | str | None
+    dp_attention: float | str | None
     replicas: float | str | None
     offload: float | str | None
     offload_to: str | None
@@ -183,6 +184,7 @@ class TrainingOptions(
     mfu: float | str | None
     accelerators_per_host: float | str | None
     cp: float | str | None
+    dp: float | str | None
     offload: str | Sequence[str] | None
     micro_batch: float | str | None
     vpp: float | str | None
@@ -190,7 +192,7 @@ class TrainingOptions(
     sequence_parallel: bool
     context_parallel: str | None
     expert_tp: float | str | None
-    shard: str | None
+    zero: int | str | None
     shard_group: float | str | None
     condition: str | None
 

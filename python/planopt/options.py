@@ -44,6 +44,7 @@ class Taken(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] | None = None
     default: str | None = None
     default_text: str | None = None
+    aliases: tuple[str, ...] | None = None
     repeat: bool | None = None
 
 
@@ -69,6 +70,8 @@ class Option(Struct, frozen=True, kw_only=True):
     keyword: str | None = None
     aliases: tuple[str, ...] = ()
     switches: dict[str, str] = {}
+    spelled: dict[str, str] = {}
+    endings: dict[str, str] = {}
     also: tuple[str, ...] = ()
     repeat: bool = False
     toml: dict[str, tuple[str, ...]] = {}
@@ -96,6 +99,27 @@ class Option(Struct, frozen=True, kw_only=True):
             + ("; repeatable" if self.repeat or self.kind == "files" else "")
             + (f" [default: {default}]" if default else "")
         ).strip()
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Flags of their own that stand for it."""
+        return (*self.switches, *self.endings)
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        """Keywords that mean it, too."""
+        names = (*self.aliases, *self.hidden)
+        own = (self.argument,) if self.spelled else ()
+        return (*own, *(name.replace("-", "_") for name in names))
+
+    def said(self, name: str, value: object) -> tuple[str, object]:
+        """Return its keyword and value where it is given by another name."""
+        if name in self.switches:
+            value = self.switches[name]
+        elif name in self.endings:
+            unit = "" if isinstance(value, str) else "s"
+            value = f"{value}{unit}{self.endings[name]}"
+        return self.argument, self.spelled.get(str(value), value)
 
     def taken(self, command: str) -> Option:
         """Return it as a command takes it."""
@@ -143,16 +167,11 @@ def flag(name: str) -> str:
 def given(command: str, keywords: Mapping[str, object]) -> dict[str, object]:
     """Return what is given, by the names of the table."""
     taken = taken_by(command)
-    names = {alias: name for name, each in taken.items() for alias in each.aliases}
-    switches = {
-        switch: (name, value)
-        for name, each in taken.items()
-        for switch, value in each.switches.items()
-    }
+    other = {name: each for each in taken.values() for name in each.other_names}
     said = dict(
-        switches[name] if name in switches else (names.get(name, name), value)
+        other[name].said(name, value) if name in other else (name, value)
         for name, value in keywords.items()
-        if value is not None and (name not in switches or value)
+        if value is not None and not (name in other and value is False)
     )
     if problems := [unknown(command, name) for name in said if name not in taken]:
         raise InputError(problems)
@@ -175,12 +194,17 @@ def unknown(command: str, name: str) -> Diagnostic:
             return _refused(command, option, meant)
     from difflib import get_close_matches
 
+    names = {
+        name: each.name
+        for each in taken_by(command).values()
+        for name in (each.name, *each.aliases)
+    }
+    meant += [names[near] for near in get_close_matches(typed, names, n=1)]
     return Diagnostic(
         code="E001",
         message=f"no such option: --{typed}",
         field=f"--{typed}",
-        help=_offer(meant or get_close_matches(typed, own, n=1))
-        or f"see `planopt {command} --help`",
+        help=_offer(meant) or f"see `planopt {command} --help`",
     )
 
 

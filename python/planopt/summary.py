@@ -107,8 +107,8 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
             unit="1/s",
             held=carried,
         )
-    elif request.users:
-        yield _least("concurrency", request.users, totals.concurrency or 0, "")
+    elif request.concurrency:
+        yield _least("concurrency", request.concurrency, totals.concurrency or 0, "")
 
 
 def _tpot(deployment: Deployment, percentile: str | None) -> float:

@@ -48,16 +48,16 @@ class Traffic(NamedTuple):
         They come at the rate of the file, and as unevenly, unless the question says
         how many come or wait.
         """
-        means = {"prompt": fmean(self.prompts), "output": fmean(self.answers)}
+        means = {"isl": fmean(self.prompts), "osl": fmean(self.answers)}
         why = "is what --traffic says of each request"
         asked.out_of_place(means, why, accepted="one of the two")
         asked.given |= {name: max(1, round(mean)) for name, mean in means.items()}
-        said = {"requests", "users", "throughput"} & set(asked.given)
+        said = {"request_rate", "concurrency", "throughput"} & set(asked.given)
         if said or not self.seconds or self.seconds[-1] <= 0:
             return
         gaps = [after - before for before, after in pairwise(self.seconds)]
         mean = fmean(gaps)
-        asked.given["requests"] = 1 / mean
+        asked.given["request_rate"] = 1 / mean
         asked.given["arrival_cv"] = min(max(pstdev(gaps) / mean, LEAST_CV), MOST_CV)
 
 

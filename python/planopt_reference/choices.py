@@ -88,14 +88,14 @@ def _way_mismatches(
 ) -> Iterator[Mismatch]:
     """Check that what is rented, and only that, is what may be."""
     terms = hardware.get("terms")
-    way = request.get("acquire", "buy")
+    way = request.get("procurement", "buy")
     if way != "both" and (terms is not None) != (way == "rent"):
         yield _forbidden(f"{field}.hardware.terms", terms, [way])
     if terms is None:
         return
     provider, _, rest = hardware["host"].partition("/")
     asked = {
-        "hardware.terms": (_kind_of(terms), request.get("terms")),
+        "hardware.terms": (_kind_of(terms), request.get("billing")),
         "hardware.host": (provider, request.get("providers")),
         "hardware.region": (rest.rpartition("/")[2], request.get("regions")),
     }

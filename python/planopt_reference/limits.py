@@ -185,7 +185,7 @@ def _demand_mismatches(
 ) -> Iterator[Mismatch]:
     lost = request.get("redundancy") or 0
     supplies: dict[str, Callable[[Deployment], float]] = {
-        "users": lambda one: one.users_per_replica,
+        "concurrency": lambda one: one.users_per_replica,
         "throughput_tokens_per_second": lambda one: one.tokens_per_second_per_replica,
     }
     for key, each in supplies.items():

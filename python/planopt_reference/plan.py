@@ -235,7 +235,7 @@ def _outcome_mismatches(
     facts: Facts,
 ) -> Iterator[Mismatch]:
     """Check bound, gap and status in the money that the question is about."""
-    if request.get("acquire", "buy") == "buy":
+    if request.get("procurement", "buy") == "buy":
         price = sum(one.price for one in deployments) / MICRO_USD_PER_USD
         yield from outcome_mismatches(plan, price)
     else:
@@ -327,7 +327,7 @@ def _deployment_mismatches(
 
 def _order_mismatches(field: str, latency: Document | None) -> Iterator[Mismatch]:
     """Check simulated percentiles: the higher ones are not below the others."""
-    parts = ("p50", "p95", "p99")
+    parts = ("p50", "p90", "p95", "p99")
     known = [float(value) for p in parts if (value := (latency or {}).get(p))]
     if known != sorted(known) or (known and known[0] < 0):
         yield Mismatch(field, known, sorted(known), "percentiles in growing order")

@@ -89,7 +89,7 @@ def _of_serving(request: Document, deployments: Sequence[Document]) -> Iterator[
         all_ = sum(map(_decoded, deployments))
         held = all_ >= rate * (1 - _ROUNDING)
         yield _promise("throughput", rate, all_, unit="tok/s", held=held)
-    arriving, users = request.get("requests_per_second"), request.get("users")
+    arriving, users = request.get("requests_per_second"), request.get("concurrency")
     if arriving:
         loads = [each.get("under_load") for each in evaluations]
         held = all(load and not load["overloaded"] for load in loads)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from planopt_reference.facts import Facts
 
-_NO_PERCENTILES = {"mean": None, "p50": None, "p95": None, "p99": None}
+_NO_PERCENTILES = dict.fromkeys(("mean", "p50", "p90", "p95", "p99"))
 
 
 Rejection = dict[str, Any]

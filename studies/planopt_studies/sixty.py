@@ -85,7 +85,7 @@ def drawn(seed: int) -> list[Question]:
 
 def _lengths(draw: random.Random) -> str:
     prompt = draw.choice((200, 500, 1000, 2000, 4000, 8000))
-    return f"--prompt {prompt} --output {draw.choice((100, 250, 500, 1000))}"
+    return f"--isl {prompt} --osl {draw.choice((100, 250, 500, 1000))}"
 
 
 def _promises(draw: random.Random) -> str:
@@ -104,7 +104,7 @@ def _hobby(draw: random.Random) -> str:
     model = draw.choice((*SMALL, *MIDDLE))
     target = f"--target {draw.choice((5, 8, 10, 15, 25))}tok/s"
     budget = draw.choice(("", f" --budget {draw.choice((1500, 4000, 8000, 20000))}"))
-    users = draw.choice(("", f" --users {draw.randint(1, 6)} --ttft 5s"))
+    users = draw.choice(("", f" --concurrency {draw.randint(1, 6)} --ttft 5s"))
     cards = draw.choice(("", f" {_some(draw, DESKTOP, 3)}"))
     power = draw.choice(("", "", " --max-power 1500W"))
     return f"solve --model {model} {target}{budget}{users}{cards}{power}"
@@ -116,7 +116,7 @@ def _startup(draw: random.Random) -> str:
     cards = draw.choice(("", f" {_some(draw, RACK, 3)}"))
     objective = draw.choice(("", "", " throughput", " cost-per-token"))
     limit = f" --max-accelerators {draw.choice((4, 8, 16))}"
-    load = f"--requests {rate}/s " if not objective else ""
+    load = f"--request-rate {rate}/s " if not objective else ""
     said = f"{load}{_lengths(draw)} {_promises(draw)}"
     best = f"{limit} --objective{objective}" if objective else ""
     return f"solve --model {model} {said}{cards}{best}"
@@ -126,8 +126,8 @@ def _enterprise(draw: random.Random) -> str:
     model = draw.choice((*MIDDLE, *LARGE))
     load = draw.choice(
         (
-            f"--requests {draw.choice((5, 20, 50))}/s",
-            f"--users {draw.choice((64, 256, 1000))}",
+            f"--request-rate {draw.choice((5, 20, 50))}/s",
+            f"--concurrency {draw.choice((64, 256, 1000))}",
         )
     )
     spare = draw.choice(("", "", " --redundancy 1"))
@@ -140,8 +140,8 @@ def _rented(draw: random.Random) -> str:
     model = draw.choice((*SMALL, *MIDDLE))
     rate = draw.choice((1, 3, 10, 30))
     acquire = draw.choice(("rent", "rent", "both"))
-    load = f"--requests {rate}/s {_lengths(draw)} {_promises(draw)}"
-    return f"solve --model {model} --acquire {acquire} {load}"
+    load = f"--request-rate {rate}/s {_lengths(draw)} {_promises(draw)}"
+    return f"solve --model {model} --procurement {acquire} {load}"
 
 
 def _training(draw: random.Random) -> str:
@@ -156,7 +156,7 @@ def _training(draw: random.Random) -> str:
         )
     )
     cards = draw.choice(("", f" {_some(draw, RACK, 3)}"))
-    acquire = draw.choice(("", " --acquire rent"))
+    acquire = draw.choice(("", " --procurement rent"))
     days = draw.choice((14, 30, 60, 90))
     return f"train --model {model} --tokens {tokens} --deadline {days}d{cards}{acquire}"
 

@@ -107,7 +107,7 @@ BOUGHT: dict[str, Any] = {
 
 def test_solve_buys_for_sessions() -> None:
     plan = planopt.solve(**BOUGHT, sessions=40)
-    assert plan.request.sessions == plan.request.users == 40
+    assert plan.request.sessions == plan.request.concurrency == 40
     assert plan.request.workload == "assistant"
     assert all(each.held for each in plan.promises)
     (deployment,) = plan.deployments
@@ -122,7 +122,7 @@ def test_solve_buys_for_sessions() -> None:
     assert planopt.verify(plan)
     # The same prompts, if all of each were read and nobody paused.
     cold = planopt.solve(
-        **{**BOUGHT, "workload": "chat"}, users=40, prompt=4200, output=350
+        **{**BOUGHT, "workload": "chat"}, concurrency=40, isl=4200, osl=350
     )
     assert (plan.price_usd or 0.0) <= (cold.price_usd or 0.0)
 

@@ -94,6 +94,6 @@ def test_all_that_is_wrong_with_a_load_is_told_at_once() -> None:
         simulate(load, {"requests": 0})
     assert {each.field for each in caught.value.diagnostics} == {
         "--requests",
-        "--users",
+        "--concurrency",
         "--prefix-hit-rate",
     }

@@ -98,13 +98,13 @@ def test_on_files_of_serving_and_of_training(
 ) -> None:
     a, b, run_of = (str(tmp_path / name) for name in ("a.json", "b.json", "t.json"))
     planopt.solve(**QUESTION).save(a)
-    planopt.solve(**{**QUESTION, "acquire": "rent"}).save(b)
+    planopt.solve(**{**QUESTION, "procurement": "rent"}).save(b)
     planopt.train(
         model="llama-3.2-1b", tokens="1B", deadline="30d", accelerators="h100-sxm"
     ).save(run_of)
     assert run("diff", a, b) == 0
     shown = capsys.readouterr().out
-    assert "acquire" in shown
+    assert "procurement" in shown
     assert "usd_per_hour" in shown
     assert run("diff", run_of, run_of, "--json") == 0
     told = json.loads(capsys.readouterr().out)

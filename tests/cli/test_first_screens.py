@@ -30,7 +30,7 @@ TRAINED = (*SMALL, "--tokens", "1B", "--deadline", "10d")
 QUESTIONS = {
     "solve": ("solve", "--target", "5tok/s", "--budget", "20000"),
     "promises": ("solve", *SMALL, "--target", "20tok/s", "--ttft", "1s"),
-    "rented": ("solve", "--target", "5tok/s", "--acquire", "both"),
+    "rented": ("solve", "--target", "5tok/s", "--procurement", "both"),
     "train": ("train", *TRAINED),
     "fleet": ("fleet", str(HERE / "fleet_small.toml")),
     "compare": ("compare", *SMALL, "--target", "20tok/s"),
@@ -38,7 +38,7 @@ QUESTIONS = {
     "serving": ("evaluate", "serving", "--accelerator", "rtx-4090", "--tp", "8"),
     "loaded": (
         *("evaluate", "serving", "--accelerator", "rtx-4090", "--tp", "8"),
-        *("--users", "8"),
+        *("--concurrency", "8"),
     ),
     "training": (
         *("evaluate", "training", "--accelerator", "a100-sxm-80", "--tp", "8"),

@@ -24,7 +24,7 @@ def plan() -> dict[str, Any]:
         "llama-3.1-8b",
         target="20tok/s",
         ttft="4s",
-        requests="1/s",
+        request_rate="1/s",
         accelerators="l40s",
         batch=32,
         budget=100_000,
@@ -51,7 +51,7 @@ EVALUATION = "deployments[0].evaluation"
     [
         ("request.accelerators", []),
         ("request.requests_per_second", 3_000_000.0),
-        ("request.users", -5),
+        ("request.concurrency", -5),
         ("request.mtp_modules", 10_000_000),
         ("request.objective", "throughput"),
         ("request.budget_usd", None),

@@ -68,7 +68,7 @@ def test_rows_become_offers_and_the_rest_is_said(
     plan = planopt.solve(
         model="llama-3.1-8b",
         target="10tok/s",
-        acquire="rent",
+        procurement="rent",
         provider="cloud",
         catalog=[str(out)],
     )

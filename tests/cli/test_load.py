@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LAYOUT = (
     *("evaluate", "serving", "--model", "llama-3.1-8b"),
-    *("--accelerator", "l40s", "--prompt", "512", "--output", "128"),
+    *("--accelerator", "l40s", "--isl", "512", "--osl", "128"),
 )
 
 
@@ -37,7 +37,7 @@ def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     return shown.err
 
 
-@pytest.mark.parametrize("load", [("--users", "8"), ("--requests", "2/s")])
+@pytest.mark.parametrize("load", [("--concurrency", "8"), ("--request-rate", "2/s")])
 def test_a_load_has_latencies(
     load: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,14 +56,14 @@ def test_without_a_load_there_are_none(capsys: pytest.CaptureFixture[str]) -> No
 def test_an_overload_is_told_with_what_can_be_carried(
     much: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    load = asked(capsys, "--requests", much)["under_load"]
+    load = asked(capsys, "--request-rate", much)["under_load"]
     assert load["overloaded"]
     # With as many users as places the same engine is as busy as it can be.
-    most = asked(capsys, "--users", "256")["under_load"]
+    most = asked(capsys, "--concurrency", "256")["under_load"]
     carried = most["requests_per_second"]
     assert load["requests_per_second"] == pytest.approx(carried, rel=0.05)
     with pytest.raises(SystemExit):
-        main([*LAYOUT, "--requests", much])
+        main([*LAYOUT, "--request-rate", much])
     shown = capsys.readouterr().out
     assert "OVERLOADED" in shown
     assert "fits" not in shown
@@ -72,7 +72,7 @@ def test_an_overload_is_told_with_what_can_be_carried(
 def test_what_is_asked_for_is_served_where_it_can_be(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    load = asked(capsys, "--requests", "10/s")["under_load"]
+    load = asked(capsys, "--request-rate", "10/s")["under_load"]
     assert not load["overloaded"]
     assert load["requests_per_second"] == pytest.approx(10, rel=0.01)
 
@@ -84,12 +84,12 @@ def test_own_traffic_is_replayed(
     file = tmp_path / "traffic.csv"
     file.write_text("\n".join(["seconds,prompt,output", *rows]))
     as_it_was = asked(capsys, "--traffic", str(file))
-    in_a_rush = asked(capsys, "--traffic", str(file), "--requests", "20/s")
+    in_a_rush = asked(capsys, "--traffic", str(file), "--request-rate", "20/s")
     assert as_it_was["ttft_seconds"]["p95"] < in_a_rush["ttft_seconds"]["p95"]
 
 
 def test_the_engine_may_read_prompts_first(capsys: pytest.CaptureFixture[str]) -> None:
-    load = ("--requests", "6/s")
+    load = ("--request-rate", "6/s")
     answers = [
         asked(capsys, *load, "--policy", policy)
         for policy in ("prefill-first", "decode-first")
@@ -99,26 +99,26 @@ def test_the_engine_may_read_prompts_first(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_fewer_places_make_users_wait(capsys: pytest.CaptureFixture[str]) -> None:
-    few = asked(capsys, "--users", "32", "--max-sequences", "4")
-    many = asked(capsys, "--users", "32")
+    few = asked(capsys, "--concurrency", "32", "--max-sequences", "4")
+    many = asked(capsys, "--concurrency", "32")
     assert few["ttft_seconds"]["p50"] > 5 * many["ttft_seconds"]["p50"]
 
 
 def test_smaller_steps_make_tokens_even(capsys: pytest.CaptureFixture[str]) -> None:
-    small = asked(capsys, "--requests", "3/s", "--token-budget", "128")
-    large = asked(capsys, "--requests", "3/s", "--token-budget", "4096")
+    small = asked(capsys, "--request-rate", "3/s", "--token-budget", "128")
+    large = asked(capsys, "--request-rate", "3/s", "--token-budget", "4096")
     assert small["ttft_seconds"]["p50"] > large["ttft_seconds"]["p50"]
 
 
 @pytest.mark.parametrize(
     ("options", "code", "field"),
     [
-        (("--users", "8", "--requests", "2/s"), "E004", "--users"),
-        (("--users", "0"), "E003", "--users"),
-        (("--requests", "2"), "E002", "--requests"),
+        (("--concurrency", "8", "--request-rate", "2/s"), "E004", "--concurrency"),
+        (("--concurrency", "0"), "E003", "--concurrency"),
+        (("--request-rate", "2"), "E002", "--request-rate"),
         (("--traffic", "nowhere.csv"), "E002", "--traffic"),
-        (("--policy", "fair", "--users", "8"), "E001", "--policy"),
-        (("--token-budget", "0", "--users", "8"), "E003", "--token-budget"),
+        (("--policy", "fair", "--concurrency", "8"), "E001", "--policy"),
+        (("--token-budget", "0", "--concurrency", "8"), "E003", "--token-budget"),
         (("--prefill-tp", "3", "--batch", "8"), "E004", "--prefill-tp"),
     ],
 )
@@ -194,7 +194,7 @@ def test_solve_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
                     "1s",
                     "--target",
                     "20tok/s",
-                    "--requests",
+                    "--request-rate",
                     "20/s",
                     "--details",
                 ),
@@ -211,7 +211,7 @@ def test_the_headline_of_a_promise_is_the_load() -> None:
         accelerators="l40s",
         target="20tok/s",
         ttft="1s",
-        users=8,
+        concurrency=8,
         max_accelerators=1,
     )
     screen = str(plan)

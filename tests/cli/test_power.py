@@ -96,7 +96,7 @@ def test_the_article_has_no_such_limits(tmp_path: Path) -> None:
         accelerators="rtx-4090",
         host="frame",
         target="5tok/s",
-        context=128,
+        max_model_len=128,
         batch=64,
         assumptions="article",
         catalog=catalog,

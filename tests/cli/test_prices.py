@@ -157,7 +157,7 @@ def test_an_hour_of_an_offer_may_be_priced() -> None:
         model="llama-3.1-8b",
         target="5tok/s",
         accelerators="a10",
-        acquire="rent",
+        procurement="rent",
         provider="lambda",
         prices={offer: 0.01},
     )
@@ -402,7 +402,7 @@ def test_nics_that_come_with_a_machine_are_not_in_the_bill(
         nics_per_host=8,
         tp=8,
         dp=4,
-        shard="zero1",
+        zero="zero1",
         tokens="1T",
         redundancy=0,
         prices=prices,

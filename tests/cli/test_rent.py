@@ -107,7 +107,7 @@ def test_hosted_tokens_cost_what_others_ask_for_this_model_and_its_prompts() -> 
 
 
 def test_a_model_that_nobody_asks_for_has_the_price_of_the_assumptions() -> None:
-    plan = planopt.solve(model="bloom-176b", acquire="rent", target="1tok/s", top=1)
+    plan = planopt.solve(model="bloom-176b", procurement="rent", target="1tok/s", top=1)
     ways = plan.rent_or_buy
     assert ways is not None
     assert ways.hosted_usd_per_million_tokens == 2.0
@@ -182,7 +182,7 @@ def test_a_budget_per_month_is_one_per_hour() -> None:
 def test_too_small_a_budget_names_the_one_that_would_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    asked = ("--target", "5tok/s", "--acquire", "rent")
+    asked = ("--target", "5tok/s", "--procurement", "rent")
     assert run("solve", *asked, "--budget", "0.50/h", "--json") == 1
     why = json.loads(capsys.readouterr().out)["infeasibility"]
     assert [limit["name"] for limit in why["binding"]] == ["budget", "model"]
@@ -194,7 +194,7 @@ def test_too_small_a_budget_names_the_one_that_would_do(
 
 
 def test_the_screen_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
-    both = ("solve", "--target", "5tok/s", "--acquire", "both")
+    both = ("solve", "--target", "5tok/s", "--procurement", "both")
     assert run(*both) == 0
     assert "break-even after" in capsys.readouterr().out
     assert run(*both, "--details") == 0
@@ -220,17 +220,21 @@ def test_a_machine_that_is_idle_is_better_rented() -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (("--terms", "spot"), "E004", "--acquire rent"),
-        (("--acquire", "rent", "--terms", "sport"), "E001", "did you mean `spot`"),
-        (("--acquire", "rent", "--provider", "awz"), "E001", "did you mean `aws`"),
-        (("--acquire", "rent", "--region", "us-eats-1"), "E001", "us-east-1"),
-        (("--acquire", "rent", "--budget", "20000"), "E004", "12/h"),
+        (("--billing", "spot"), "E004", "--procurement rent"),
         (
-            ("--acquire", "rent", "--host", "aws/p5.48xlarge/moon"),
+            ("--procurement", "rent", "--billing", "sport"),
+            "E001",
+            "did you mean `spot`",
+        ),
+        (("--procurement", "rent", "--provider", "awz"), "E001", "did you mean `aws`"),
+        (("--procurement", "rent", "--region", "us-eats-1"), "E001", "us-east-1"),
+        (("--procurement", "rent", "--budget", "20000"), "E004", "12/h"),
+        (
+            ("--procurement", "rent", "--host", "aws/p5.48xlarge/moon"),
             "E001",
             "p5.48xlarge",
         ),
-        (("--budget", "12/h"), "E004", "--acquire rent"),
+        (("--budget", "12/h"), "E004", "--procurement rent"),
         (("--duty", "150%"), "E003", "--duty"),
         (("--electricity", "0.12"), "E002", "$0.10/kWh"),
     ],
@@ -249,10 +253,10 @@ def test_what_does_not_go_together_is_refused(
 
 
 def test_compare_and_frontier_take_rent(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("--target", "5tok/s", "--acquire", "rent")
+    asked = ("--target", "5tok/s", "--procurement", "rent")
     assert run("compare", "--accelerators", "rtx-4090,h100-sxm", *asked) == 0
     assert "/h" in capsys.readouterr().out
-    table = planopt.frontier(**RENTED, acquire="rent", accelerators=["h100-sxm"])
+    table = planopt.frontier(**RENTED, procurement="rent", accelerators=["h100-sxm"])
     rows = table.to_dicts()
     assert rows
     assert all(row["terms"] == "on-demand" for row in rows)

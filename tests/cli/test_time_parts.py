@@ -83,7 +83,7 @@ def test_printed_parts_give_the_time_of_a_prompt() -> None:
 
 
 def test_a_plan_shows_them_too() -> None:
-    plan = planopt.solve(model="llama-3.1-8b", target="20tok/s", users=4, top=1)
+    plan = planopt.solve(model="llama-3.1-8b", target="20tok/s", concurrency=4, top=1)
     assert "host" in _block(str(render_plan(plan, details=True)), " TPOT   ")
 
 

@@ -23,7 +23,7 @@ SMALL = (
 LAYOUT = (
     *("--accelerator", "a100-sxm-80", "--network", "infiniband-200g"),
     *("--tp", "8", "--pp", "4", "--dp", "64", "--sequence-parallel"),
-    *("--shard", "zero1", "--tokens", "2T"),
+    *("--zero", "1", "--tokens", "2T"),
 )
 
 
@@ -200,9 +200,9 @@ def test_runs_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_comparison_is_of_serving_or_of_training(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run("compare", *SMALL, "--users", "8", "--accelerators", "l40s") == 2
+    assert run("compare", *SMALL, "--concurrency", "8", "--accelerators", "l40s") == 2
 
-    assert "--users" in capsys.readouterr().err
+    assert "--concurrency" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mark", sorted(TRAINING_MARKS - {"tokens"}))
@@ -221,10 +221,10 @@ def test_a_comparison_of_training_asks_for_its_tokens(
 def test_each_option_of_serving_is_out_of_place_in_a_comparison_of_training(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    serving = ("--users", "8", "--target", "5tok/s")
+    serving = ("--concurrency", "8", "--target", "5tok/s")
     assert run("compare", "--accelerators", "l40s", "--seq-len", "1", *serving) == 2
 
     told = capsys.readouterr().err
-    assert "--> --users" in told
+    assert "--> --concurrency" in told
     assert "--> --target" in told
     assert "--seq-len about training" in told

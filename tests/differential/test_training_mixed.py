@@ -229,7 +229,7 @@ def test_accelerators_of_one_kind_are_no_mixture() -> None:
         pp=2,
         dp=4,
         sequence_parallel=True,
-        shard="zero1",
+        zero="zero1",
         redundancy=0,
     )
     both = evaluate("a100-sxm-80:32,a100-sxm-80:32")

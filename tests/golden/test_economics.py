@@ -108,8 +108,8 @@ def test_a_desktop_breaks_even_with_the_cloud_after_293_days(tmp_path: Path) -> 
     plan = planopt.solve(
         model="llama-3.2-3b",
         target="1tok/s",
-        users=1,
-        acquire="both",
+        concurrency=1,
+        procurement="both",
         provider="guide",
         host="guide-desktop",
         duty="15%",
@@ -138,9 +138,9 @@ def test_a_lessor_has_his_money_back_after_seven_months(tmp_path: Path) -> None:
             accelerators="h100-sxm",
             target="5tok/s",
             batch=64,
-            context=128,
+            max_model_len=128,
             assumptions="article",
-            acquire="rent",
+            procurement="rent",
             host="machine-8x-h100",
             catalog=[catalog],
         )

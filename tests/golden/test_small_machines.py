@@ -29,7 +29,7 @@ def test_one_user_on_split_layers_and_unified_memory(
     asked: dict[str, Any], measured: float, within: float
 ) -> None:
     told = planopt.evaluate(
-        model="llama-3-70b", engine="llama-cpp", batch=1, context=MIDDLE, **asked
+        model="llama-3-70b", engine="llama-cpp", batch=1, max_model_len=MIDDLE, **asked
     )
 
     assert told.feasible
@@ -71,7 +71,7 @@ def test_a_faster_line_at_home_serves_more_users_at_a_speed() -> None:
             hosts=8,
             network=network,
             batch=20,
-            context=512,
+            max_model_len=512,
         )
         assert told.decode.tokens_per_second_per_user is not None
         return told.decode.tokens_per_second_per_user

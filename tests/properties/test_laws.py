@@ -211,7 +211,8 @@ def run(*arguments: str, threads: int = 0) -> str:
     "question",
     [
         "--target 5tok/s --budget 20000",
-        "--model mixtral-8x7b --users 200 --objective cost-per-token --budget 90000",
+        "--model mixtral-8x7b --concurrency 200 --budget 90000"
+        " --objective cost-per-token",
         "--model llama-3.1-8b --objective latency --budget 9000",
     ],
 )
@@ -255,7 +256,7 @@ def seconds_to_stop(question: str) -> float | None:
 @pytest.mark.parametrize("model", ["llama-3.2-1b", "mixtral-8x7b"])
 def test_an_interrupt_is_answered_at_once(model: str) -> None:
     """The fastest of a few, since other processes of the machine take their share."""
-    question = f"--model {model} --target 1tok/s --prompt 1 --output 1 --context 2"
+    question = f"--model {model} --target 1tok/s --isl 1 --osl 1 --max-model-len 2"
     measured = [seconds_to_stop(question) for _ in range(5)]
     answered = [taken for taken in measured if taken is not None]
 

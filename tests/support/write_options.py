@@ -106,16 +106,18 @@ def types() -> str:
 def _keywords(name: str) -> dict[str, str]:
     """The keywords of a function with their types."""
     command = CLASSES[name]
-    keywords = {}
+    keywords: dict[str, str] = {}
     for argument, option in taken_by(command).items():
         if option.panel == WRITTEN or argument in ("per_dollar", "space"):
             continue
         if name in SUBJECT and argument not in taken_by(SUBJECT[name]):
             continue
         kind = TYPE_OF[option.kind]
+        if option.choices and all(map(str.isdigit, option.choices)):
+            kind = f"int | {kind}"
         if REQUIRED.get(name) == argument:
             kind = f"Required[{kind.removesuffix(' | None')}]"
-        keywords[argument] = kind
+        keywords |= dict.fromkeys((argument, *option.endings), kind)
     return keywords
 
 

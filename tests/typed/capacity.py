@@ -9,7 +9,7 @@ def cheapest(rate: float) -> planopt.Plan:
     """Plan for so many requests per second."""
     return planopt.solve(
         "meta-llama/Llama-3.1-8B-Instruct",
-        requests=rate,
+        request_rate=rate,
         ttft="2s",
         target="20tok/s",
         accelerators=["l40s", "rtx-4090"],

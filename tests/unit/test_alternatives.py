@@ -19,7 +19,10 @@ def test_each_accelerator_is_told_once() -> None:
 
 def test_what_is_rented_stands_beside_what_is_bought() -> None:
     plan = solve(
-        model="llama-3.1-8b", target="5tok/s", accelerators="rtx-4090", acquire="both"
+        model="llama-3.1-8b",
+        target="5tok/s",
+        accelerators="rtx-4090",
+        procurement="both",
     )
     kinds = [
         each.bill_of_materials[0].usd_per_hour is not None for each in plan.alternatives

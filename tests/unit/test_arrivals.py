@@ -31,4 +31,4 @@ def test_bursts_wait_longer_and_known_prompts_shorter() -> None:
 def test_bursts_are_of_requests_at_a_rate() -> None:
     with pytest.raises(InputError) as refused:
         planopt.evaluate(**{**LOAD, "requests": None}, arrival_cv=3)
-    assert [one.field for one in refused.value.diagnostics] == ["--requests"]
+    assert [one.field for one in refused.value.diagnostics] == ["--request-rate"]

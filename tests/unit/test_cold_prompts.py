@@ -73,13 +73,20 @@ def test_prompts_of_own_traffic_count_by_their_mean(tmp_path: Path) -> None:
         file = tmp_path / f"{long}.csv"
         rows = [f"{prompt},50" for prompt in (100, long)]
         file.write_text("\n".join(["prompt,output", *rows]))
-        answer = planopt.evaluate(**CARD, users=2, context=32_000, traffic=str(file))
+        answer = planopt.evaluate(
+            **CARD, concurrency=2, max_model_len=32_000, traffic=str(file)
+        )
         assert (cold(answer) is not None) == told
 
 
 def test_a_plan_judged_under_a_load_is_simulated_with_hits() -> None:
     plan = planopt.solve(
-        **LONG, accelerators="h100-sxm", target="20tok/s", ttft="4s", users=8, top=1
+        **LONG,
+        accelerators="h100-sxm",
+        target="20tok/s",
+        ttft="4s",
+        concurrency=8,
+        top=1,
     )
     message = cold(plan)
     assert message is not None
@@ -94,7 +101,7 @@ def test_a_plan_judged_under_a_load_is_simulated_with_hits() -> None:
 def test_a_plan_for_a_rate_says_which_rate_it_would_carry() -> None:
     message = cold(
         planopt.solve(
-            **LONG, accelerators="h100-sxm", ttft="4s", requests="0.5/s", top=1
+            **LONG, accelerators="h100-sxm", ttft="4s", request_rate="0.5/s", top=1
         )
     )
     assert message is not None
@@ -112,7 +119,12 @@ def test_a_steady_plan_says_how_long_a_single_user_waits() -> None:
     tp, host = deployment.candidate.tp, deployment.hardware.host
     for wait, hits in zip(waits(message), (None, "50%", "95%"), strict=True):
         alone = planopt.evaluate(
-            **CARD, tp=tp, host=host, users=1, load="benchmark", prefix_hit_rate=hits
+            **CARD,
+            tp=tp,
+            host=host,
+            concurrency=1,
+            load="benchmark",
+            prefix_hit_rate=hits,
         )
         assert wait == pytest.approx(alone.ttft_seconds.mean, rel=0.1)
 
@@ -132,20 +144,20 @@ def test_a_plan_of_short_prompts_says_nothing() -> None:
     [
         ("solve", "--accelerators", "h100-sxm"),
         ("compare", "--accelerators", "h100-sxm,h200-sxm"),
-        ("evaluate", "serving", "--accelerator", "h100-sxm", "--users", "2"),
+        ("evaluate", "serving", "--accelerator", "h100-sxm", "--concurrency", "2"),
     ],
 )
 def test_it_is_told_as_text_and_in_json(
     command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = (*command, "--model", "llama-3.1-8b", "--prompt", "16384")
+    asked = (*command, "--model", "llama-3.1-8b", "--isl", "16384")
     with pytest.raises(SystemExit):
-        main([*asked, "--output", "200", "--details"])
+        main([*asked, "--osl", "200", "--details"])
     text = " ".join(capsys.readouterr().out.split())
     assert "warning[W012]: prompts taken as cold: all 16,384 tokens" in text
 
     with pytest.raises(SystemExit):
-        main([*asked, "--output", "200", "--json"])
+        main([*asked, "--osl", "200", "--json"])
     answer = json.loads(capsys.readouterr().out)
     for each in answer if isinstance(answer, list) else [answer]:
         assert "W012" in {warning["code"] for warning in each["warnings"]}
@@ -153,7 +165,7 @@ def test_it_is_told_as_text_and_in_json(
 
 def test_whoever_says_that_nothing_is_found_is_not_warned() -> None:
     evaluation = planopt.evaluate_serving(
-        **CARD, requests="0.2/s", prefix_hit_rate="0%"
+        **CARD, request_rate="0.2/s", prefix_hit_rate="0%"
     )
     assert evaluation.under_load is not None
     assert "W012" not in {warning.code for warning in evaluation.warnings}

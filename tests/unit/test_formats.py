@@ -31,7 +31,7 @@ PUBLISHED = {
 
 def weighs(model: str, weights: str) -> float:
     answer = planopt.evaluate(
-        model=model, accelerator="b300", weights=weights, batch=1, context=512
+        model=model, accelerator="b300", weights=weights, batch=1, max_model_len=512
     )
     assert answer.memory is not None
     return answer.memory.weights_bytes

@@ -48,7 +48,7 @@ def test_a_full_pipeline_runs_on_the_instances_that_are_rented() -> None:
     plan = planopt.solve(
         model="llama-3.1-405b",
         target="3tok/s",
-        acquire="rent",
+        procurement="rent",
         in_flight=1,
         accelerators="l4,a10g,t4,rtx-4090,a100-sxm-40",
     )

@@ -55,7 +55,7 @@ def test_no_layout_of_either_way_is_faster_than_the_one_that_is_offered() -> Non
             pp=pp,
             dp=dp,
             sequence_parallel=tp > 1,
-            shard=layout.shard,
+            zero=layout.shard,
             micro_batch=layout.batch,
             recompute=layout.recompute,
         )

@@ -65,8 +65,8 @@ def test_patches_are_assumed_unless_they_are_given() -> None:
 
 
 def test_a_first_token_waits_for_the_images_under_a_load() -> None:
-    seeing = planopt.evaluate(**CARD, **SEEING, users=8)
-    longer = planopt.evaluate(**{**CARD, "prompt": 512 + 1024}, users=8)
+    seeing = planopt.evaluate(**CARD, **SEEING, concurrency=8)
+    longer = planopt.evaluate(**{**CARD, "prompt": 512 + 1024}, concurrency=8)
     assert seeing.ttft_seconds.mean is not None
     assert longer.ttft_seconds.mean is not None
     encoding = _prefill(seeing) - _prefill(longer)

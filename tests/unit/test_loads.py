@@ -65,8 +65,8 @@ def test_the_fields_words_are_taken_in_silence() -> None:
 @pytest.mark.parametrize(
     ("said", "field"),
     [
-        ({"load": "open"}, "--requests"),
-        ({"load": "closed", "requests": "3/s"}, "--requests"),
+        ({"load": "open"}, "--request-rate"),
+        ({"load": "closed", "requests": "3/s"}, "--request-rate"),
         ({"load": "steady", "percentile": "p95"}, "--percentile"),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_purchase_is_for_bursts_and_for_prompts_that_are_found() -> None:
     assert load.prefix_hit_rate == 0.4
     with pytest.raises(InputError) as refused:
         _question(arrival_cv=3)
-    assert [one.field for one in refused.value.diagnostics] == ["--requests"]
+    assert [one.field for one in refused.value.diagnostics] == ["--request-rate"]
 
 
 def _most(**said: Any) -> float:
@@ -131,7 +131,7 @@ def test_a_purchase_for_ones_own_traffic(tmp_path: Path) -> None:
     assert _load(traffic=str(file), users=3).arrivals.users == 3
     with pytest.raises(InputError) as refused:
         _load(traffic=str(file), prompt=512)
-    assert [one.field for one in refused.value.diagnostics] == ["--prompt"]
+    assert [one.field for one in refused.value.diagnostics] == ["--isl"]
 
 
 def test_two_hundred_people_are_not_two_hundred_streams() -> None:

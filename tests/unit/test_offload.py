@@ -79,7 +79,7 @@ def test_disks_are_slower_than_memory() -> None:
 
 
 def test_what_is_simulated_reads_too() -> None:
-    told = planopt.evaluate(**CARD, offload="auto", users=1)
+    told = planopt.evaluate(**CARD, offload="auto", concurrency=1)
     assert told.tpot_seconds.mean == pytest.approx(
         _seconds(told.decode, "step_seconds"), rel=0.05
     )

@@ -40,8 +40,8 @@ def test_most_throughput_keeps_its_promises() -> None:
         weights="fp8",
         accelerators="h100-sxm",
         max_accelerators=8,
-        prompt=3000,
-        output=500,
+        isl=3000,
+        osl=500,
         ttft="1s",
         target="30ms/tok",
         objective="throughput",
@@ -64,7 +64,7 @@ def on_l40s(ttft: str, requests: str) -> planopt.Plan:
         accelerators="l40s",
         target="20tok/s",
         ttft=ttft,
-        requests=requests,
+        request_rate=requests,
         time_limit="60s",
     )
 
@@ -114,9 +114,9 @@ def test_a_faster_promise_is_never_cheaper() -> None:
             model="llama-3.1-8b",
             accelerators="l40s,rtx-4090",
             ttft="1s",
-            requests="3/s",
-            prompt=400,
-            output=150,
+            request_rate="3/s",
+            isl=400,
+            osl=150,
             target=f"{target}tok/s",
         ).price_usd
         for target in (12, 24, 36)
@@ -170,7 +170,11 @@ def test_a_line_that_grows_keeps_no_promise() -> None:
 
 def test_what_all_users_are_too_many_for_is_looked_at_once() -> None:
     plan = planopt.solve(
-        model="llama-3.1-70b", target="12tok/s", ttft="2s", users=16, percentile="p95"
+        model="llama-3.1-70b",
+        target="12tok/s",
+        ttft="2s",
+        concurrency=16,
+        percentile="p95",
     )
     assert plan.status == "optimal"
     # Some forty; two thousand where a replica that is late with all 16 was asked again.

@@ -23,7 +23,7 @@ QUESTION: dict[str, Any] = {
 def test_the_cheapest_rented_run_of_each_accelerator_stands_beside_the_purchase() -> (
     None
 ):
-    plan = planopt.train(**QUESTION, acquire="both")
+    plan = planopt.train(**QUESTION, procurement="both")
     bought = planopt.train(**QUESTION)
 
     assert plan.bill_of_materials == bought.bill_of_materials
@@ -45,7 +45,7 @@ def test_the_cheapest_rented_run_of_each_accelerator_stands_beside_the_purchase(
 
 
 def test_where_nothing_can_be_bought_rented_runs_are_still_shown() -> None:
-    plan = planopt.train(**QUESTION, budget="$1000", acquire="both")
+    plan = planopt.train(**QUESTION, budget="$1000", procurement="both")
 
     assert plan.status == "infeasible"
     assert plan.renting is not None
@@ -55,8 +55,8 @@ def test_where_nothing_can_be_bought_rented_runs_are_still_shown() -> None:
 
 
 def test_a_run_may_be_rented_instead() -> None:
-    beside = planopt.train(**QUESTION, acquire="both").renting
-    plan = planopt.train(**QUESTION, acquire="rent")
+    beside = planopt.train(**QUESTION, procurement="both").renting
+    plan = planopt.train(**QUESTION, procurement="rent")
 
     assert plan.status == "optimal"
     assert beside is not None
@@ -78,12 +78,12 @@ def test_a_run_may_be_rented_instead() -> None:
 
 
 def test_a_budget_of_a_rented_run_is_a_sum() -> None:
-    cheapest = planopt.train(**QUESTION, acquire="rent")
+    cheapest = planopt.train(**QUESTION, procurement="rent")
     assert cheapest.price_usd is not None
     within = 10 * cheapest.price_usd
     open_end = {name: QUESTION[name] for name in ("model", "tokens", "accelerators")}
 
-    fastest = planopt.train(**open_end, acquire="rent", budget=within)
+    fastest = planopt.train(**open_end, procurement="rent", budget=within)
 
     assert fastest.objective == "throughput"
     assert fastest.price_usd is not None
@@ -94,7 +94,7 @@ def test_a_budget_of_a_rented_run_is_a_sum() -> None:
 
 def test_a_longer_deadline_never_makes_a_rented_run_dearer() -> None:
     prices = [
-        planopt.train(**{**QUESTION, "deadline": days}, acquire="rent").price_usd
+        planopt.train(**{**QUESTION, "deadline": days}, procurement="rent").price_usd
         for days in ("2d", "5d", "30d", "90d")
     ]
     assert prices == sorted(prices, key=lambda price: -(price or 0.0))
@@ -102,7 +102,7 @@ def test_a_longer_deadline_never_makes_a_rented_run_dearer() -> None:
 
 def test_where_nothing_is_rented_out_in_time_there_is_the_nearest_change() -> None:
     plan = planopt.train(
-        **{**QUESTION, "deadline": "2h"}, acquire="rent", provider="hyperstack"
+        **{**QUESTION, "deadline": "2h"}, procurement="rent", provider="hyperstack"
     )
 
     assert plan.status == "infeasible"
@@ -124,7 +124,7 @@ def test_where_nothing_is_rented_out_in_time_there_is_the_nearest_change() -> No
 )
 def test_what_only_a_purchase_has_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="E004"):
-        planopt.train(**QUESTION, acquire="rent", **wrong)
+        planopt.train(**QUESTION, procurement="rent", **wrong)
 
 
 def test_places_to_rent_in_are_no_limits_of_a_purchase() -> None:

@@ -34,7 +34,7 @@ def _cached(evaluation: ServingEvaluation) -> float:
 
 @pytest.mark.parametrize("context", [1600, 160_000])
 def test_a_sequence_leaves_a_state_and_what_attention_caches(context: int) -> None:
-    cached = _cached(planopt.evaluate(**SUPER, context=context))
+    cached = _cached(planopt.evaluate(**SUPER, max_model_len=context))
     assert cached == pytest.approx(
         4 / 2 * (STATE_BYTES + context * BYTES_OF_A_TOKEN), rel=1e-6
     )
@@ -42,7 +42,7 @@ def test_a_sequence_leaves_a_state_and_what_attention_caches(context: int) -> No
 
 def test_states_are_read_and_written_for_every_token() -> None:
     one, more = (
-        planopt.evaluate(**{**SUPER, "batch": batch}, context=1600)
+        planopt.evaluate(**{**SUPER, "batch": batch}, max_model_len=1600)
         for batch in (4096, 4097)
     )
     moved = (more.decode.memory_seconds or 0.0) - (one.decode.memory_seconds or 0.0)

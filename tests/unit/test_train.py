@@ -182,11 +182,11 @@ def test_what_flips_a_plan_is_what_a_whole_search_finds(
 ) -> None:
     """Only clusters up to a price are looked at first: nothing cheaper is missed."""
     question = {**SMALL, "accelerators": "l40s,rtx-4090,h100-sxm", "tokens": tokens}
-    plan = planopt.train(**question, deadline="10d", acquire=acquire)
+    plan = planopt.train(**question, deadline="10d", procurement=acquire)
     assert plan.sensitivity
     for flip in plan.sensitivity:
         deadline = flip.change.removeprefix("--deadline ")
-        whole = planopt.train(**question, deadline=deadline, acquire=acquire)
+        whole = planopt.train(**question, deadline=deadline, procurement=acquire)
         assert flip.price_usd == whole.price_usd
         same = whole.bill_of_materials == plan.bill_of_materials
         assert flip.choice_changes is not same
@@ -523,7 +523,7 @@ def test_comparison_asks_for_each_accelerator() -> None:
     )
 
     assert [plan.status for plan in plans] == ["optimal", "infeasible"]
-    with pytest.raises(InputError, match="--users"):
+    with pytest.raises(InputError, match="--concurrency"):
         planopt.compare(  # type: ignore[call-overload] # the types say so, too
             tokens="2T", deadline="30d", users=8, accelerators="l4"
         )

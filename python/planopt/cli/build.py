@@ -62,7 +62,9 @@ class Command(TyperCommand):
 
             options = taken_by(self.path).values()
             self.params = [*self.arguments, *map(_Option, options)]
-            self.params += [_switch(one) for each in options for one in each.switches]
+            self.params += [
+                _hidden(name, each) for each in options for name in each.hidden
+            ]
         return super().get_params(ctx)
 
     def _given(self, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,13 +116,14 @@ class _Option(TyperOption):
         self.panel = option.panel
 
 
-def _switch(name: str) -> TyperOption:
-    """Make a switch that stands for a value of an option, and is not told of."""
+def _hidden(name: str, option: "Option") -> TyperOption:
+    """Make what stands for a value of an option, and is not told of."""
+    is_switch = name in option.switches
     return TyperOption(
         param_decls=[name, f"--{name}"],
-        type=bool,
-        is_flag=True,
-        default=False,
+        type=bool if is_switch else str,
+        is_flag=is_switch or None,
+        default=False if is_switch else None,
         hidden=True,
     )
 

@@ -135,7 +135,7 @@ def training(
     """Evaluate one way of training a model: memory, step time, days, cost.
 
     planopt evaluate training --accelerator a100-sxm-80 --network infiniband-200g
-    --tp 8 --pp 4 --dp 64 --sequence-parallel --shard zero1 --tokens 2T
+    --tp 8 --pp 4 --dp 64 --sequence-parallel --zero 1 --tokens 2T
     """
     from planopt.report.evaluation import render_evaluation
     from planopt.training.evaluate import evaluate_training

@@ -83,6 +83,7 @@ class Percentiles(Struct, frozen=True, kw_only=True):
 
     mean: float | None = None
     p50: float | None = None
+    p90: float | None = None
     p95: float | None = None
     p99: float | None = None
 

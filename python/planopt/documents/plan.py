@@ -63,7 +63,7 @@ class Request(Struct, frozen=True, kw_only=True):
     requests_per_second: float | None = None
     ttft_seconds: float | None = None
     percentile: str | None = None
-    users: int | None = None
+    concurrency: int | None = None
     people: int | None = None
     """Seats, whose requests in their busy hour are `requests_per_second`."""
     sessions: int | None = None
@@ -117,8 +117,8 @@ class Request(Struct, frozen=True, kw_only=True):
     budget_usd: float | None = None
     budget_usd_per_hour: float | None = None
     """Where anything may be rented: rent, and what is bought written off and run."""
-    acquire: str = "buy"
-    terms: tuple[str, ...] = ()
+    procurement: str = "buy"
+    billing: tuple[str, ...] = ()
     """Terms to rent on: ``on-demand``, ``spot``, ``reserved``."""
     providers: tuple[str, ...] = ()
     """Providers to rent from; empty for all."""
@@ -176,7 +176,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
         A run of training ends, and is paid as a sum.
         """
-        return self.acquire != "buy" and self.tokens is None
+        return self.procurement != "buy" and self.tokens is None
 
 
 PromiseName = Literal[
@@ -430,7 +430,7 @@ class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     """All accelerators that there are in one run, where several kinds are given with
     their numbers: at the pace of the slowest, and with stages balanced by speed."""
     renting: Renting | None = None
-    """Runs on rented instances, where `--acquire both` asks for them."""
+    """Runs on rented instances, where `--procurement both` asks for them."""
 
     def _repr_html_(self) -> str:
         """Show the plan in a notebook."""

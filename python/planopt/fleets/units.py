@@ -129,9 +129,9 @@ def _serving_problem(
         "weights": workload.weights,
         "target": promise.target,
         "ttft": promise.ttft_seconds,
-        "prompt": size.prompt,
-        "output": size.output,
-        "users": 1,
+        "isl": size.prompt,
+        "osl": size.output,
+        "concurrency": 1,
         "throughput": 1.0,  # so that each unit runs the batch that it was found with
         "accelerators": source.accelerator,
         "assumptions": request.assumptions,
@@ -140,8 +140,8 @@ def _serving_problem(
     }
     if isinstance(source, Rented):
         provider, _, region = source.offer.split("/")
-        where = {"provider": provider, "region": region, "terms": source.terms}
-        options |= {"acquire": "rent", **where}
+        where = {"provider": provider, "region": region, "billing": source.terms}
+        options |= {"procurement": "rent", **where}
     else:
         options["host"] = source.host
     network = _network(source)

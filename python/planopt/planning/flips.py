@@ -57,7 +57,7 @@ def _of_context(
     question: ServingQuestion, chosen: Build, band: float
 ) -> Iterator[Flip]:
     def ask(value: float) -> Build | None:
-        return _best_with(question, "context", round(value))
+        return _best_with(question, "max_model_len", round(value))
 
     context = question.problem.context_tokens
     yield _flip("context_tokens", context, ask, chosen, band)

@@ -46,7 +46,7 @@ ANYWHERE = {"provider": "", "region": ""}
 SAID = {
     "target": ">= {0.target:g} tok/s per user",
     "ttft": "<= {0.ttft_seconds:g} s to the first token at {0.percentile}",
-    "users": "{0.users} with {0.context_tokens:,} tokens of context each",
+    "concurrency": "{0.concurrency} with {0.context_tokens:,} tokens of context each",
     "throughput": ">= {0.throughput:g} tok/s in all",
     "budget": "<= ${0.budget_usd:,.0f}",
     "budget per hour": "<= ${0.budget_usd_per_hour:,.3g}/h",
@@ -165,7 +165,7 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
             questions[speeds] = question.edited(Edit(dropped))
         asked = questions[speeds]
         limits = asked.limits_of(problem).only(kept)
-        if "users" not in kept and "throughput" not in kept:
+        if "concurrency" not in kept and "throughput" not in kept:
             # Whatever is dropped, somebody is to be served.
             limits = replace(limits, users=1)
         return satisfiable(
@@ -184,7 +184,7 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
 def _not_sold(question: ServingQuestion) -> Iterator[str]:
     """Say which accelerators that were named have no price, and why."""
     problem = question.problem
-    if problem.acquire == "rent":
+    if problem.procurement == "rent":
         return
     known = question.catalog.price_tags()
     for name in problem.accelerators:
@@ -221,7 +221,7 @@ def _limit(problem: Problem, name: str) -> Limit:
     said = SAID["budget per hour" if hourly else name].format(problem)
     if name == "target" and problem.percentile:
         said += f" at {problem.percentile}"
-    if name == "users" and problem.redundancy:
+    if name == "concurrency" and problem.redundancy:
         said += f", {problem.redundancy} replicas to spare"
     return Limit(name=name, value=said)
 
@@ -248,7 +248,7 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
 def _used(question: ServingQuestion) -> Iterator[Change]:
     """Ask with used accelerators, where only new ones were looked at."""
     problem = question.problem
-    if problem.condition != "new" or problem.acquire == "rent":
+    if problem.condition != "new" or problem.procurement == "rent":
         return
     note = "used accelerators too, with whatever is left of their warranty"
     edit = Edit({"condition": "any"}, note)
@@ -263,7 +263,7 @@ def _rented(question: ServingQuestion) -> Iterator[Change]:
     problem = question.problem
     if problem.acquisition.rents or question.found.search.candidates_covered:
         return
-    edit = Edit({"acquire": "rent"}, "rented, not bought", without=("budget",))
+    edit = Edit({"procurement": "rent"}, "rented, not bought", without=("budget",))
     yield from _asked(question, edit)
 
 
@@ -337,18 +337,20 @@ def _fewer_users(question: ServingQuestion) -> Iterator[Change]:
     """Find how many users the other limits allow, by halving."""
     problem = question.problem
     # What nothing serves in time serves fewer no better.
-    if problem.users <= 1 or problem.batch is not None or not question.found:
+    if problem.concurrency <= 1 or problem.batch is not None or not question.found:
         return
 
     def serves(users: int) -> bool:
-        return question.edited(Edit({"users": users})).best() is not None
+        return question.edited(Edit({"concurrency": users})).best() is not None
 
-    low, high = 0, problem.users
+    low, high = 0, problem.concurrency
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if serves(middle) else (low, middle)
     if low:
-        yield from _asked(question, Edit({"users": low}, "for fewer at the same time"))
+        yield from _asked(
+            question, Edit({"concurrency": low}, "for fewer at the same time")
+        )
 
 
 def _more_room(question: ServingQuestion) -> Iterator[Change]:
@@ -472,7 +474,7 @@ def _changes_of_run(question: TrainingQuestion) -> Iterator[Change]:
     yield from without("power", "racks", "stock", "redundancy", "places")
     if problem.rented:
         note = "a cluster that is still there after the run"
-        yield from _asked(question, Edit({"acquire": "buy"}, note, (*ANYWHERE,)))
+        yield from _asked(question, Edit({"procurement": "buy"}, note, (*ANYWHERE,)))
     yield from _more_accelerators(question)
     if problem.accelerators:
         yield from _other_accelerators(question)

@@ -27,15 +27,15 @@ class _LeftOut(Struct, frozen=True):
 
 _BOUGHT: Final = {
     "licence": ("licence forbids data centers", "leave out --datacenter"),
-    "price": ("no price {condition}", "--price ID=USD, or --acquire rent"),
+    "price": ("no price {condition}", "--price ID=USD, or --procurement rent"),
     "power": ("power is not known", "an overlay with --catalog DIR"),
     "host": ("no host that holds them has a price", "an overlay with --catalog DIR"),
 }
 _RENTED: Final = {
     "licence": ("licence forbids data centers", "leave out --datacenter"),
-    "price": ("nobody rents them out on these terms", "other --terms or --provider"),
-    "power": ("nobody rents them out on these terms", "other --terms or --provider"),
-    "host": ("nobody rents them out on these terms", "other --terms or --provider"),
+    "price": ("nobody rents them out on these terms", "other --billing or --provider"),
+    "power": ("nobody rents them out on these terms", "other --billing or --provider"),
+    "host": ("nobody rents them out on these terms", "other --billing or --provider"),
 }
 _OF_SESSIONS: Final = NotConsidered(
     what="deployments",
@@ -59,14 +59,14 @@ def not_considered(
     }
     rent = problem.acquisition.rent_request()
     asked: list[dict[str, object]] = []
-    if problem.acquire != "rent":
+    if problem.procurement != "rent":
         asked.append({"hardware": hardware})
     if problem.acquisition.rents:
         asked.append({"hardware": hardware, "rent": rent})
     first, *more = (question.catalog.ask("left_out", one, _LeftOut) for one in asked)
     # What can be rented is considered where both are open.
     kept = [{name for names in _names(each) for name in names} for each in more]
-    reasons = _RENTED if problem.acquire == "rent" else _BOUGHT
+    reasons = _RENTED if problem.procurement == "rent" else _BOUGHT
     told: dict[tuple[str, str], list[str]] = {}
     for names, reason in zip(_names(first), reasons.values(), strict=True):
         left = [name for name in names if all(name in out for out in kept)]

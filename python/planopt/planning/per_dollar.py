@@ -58,7 +58,7 @@ def per_dollar(**options: Unpack[PerDollarOptions]) -> Ranking:
     if not asked.given.get("all"):
         must_name_accelerators(asked)
     problem = _read(asked, opened)
-    rented = _read(asked.edited(Edit({"acquire": "rent"})), opened)
+    rented = _read(asked.edited(Edit({"procurement": "rent"})), opened)
     # The table has what the GPU guide counts with: five years, busy 15 % of the time.
     cost = problem.cost
     pricing = Pricing.of(problem)

@@ -94,7 +94,7 @@ def _is_asked(problem: Problem) -> bool:
         problem.percentile is not None
         and problem.session_load is None
         and problem.objective in AIMS
-        and problem.acquire != "rent"
+        and problem.procurement != "rent"
         and not (one_layout or problem.redundancy)
     )
 

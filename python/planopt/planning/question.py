@@ -221,7 +221,7 @@ class ServingQuestion(Question[Problem, Build]):
         budget = problem.budget_usd_per_hour if hourly else problem.budget_usd
         capital = problem.budget_usd if hourly else None
         return Limits(
-            users=problem.users,
+            users=problem.concurrency,
             tokens_per_second=problem.throughput,
             budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
             power_watts=problem.max_power_watts,

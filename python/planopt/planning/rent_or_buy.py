@@ -44,7 +44,7 @@ def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
 
 def _by(question: ServingQuestion, way: WayOf) -> ServingQuestion:
     """Ask the same of one way alone, within no other money than by the hour."""
-    return question.about(acquire=way)
+    return question.about(procurement=way)
 
 
 def _way(build: Build | None) -> Way | None:

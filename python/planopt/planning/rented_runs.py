@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 RENTED = Edit(
-    {"acquire": "rent", "objective": "cheapest"},
+    {"procurement": "rent", "objective": "cheapest"},
     # What limits a purchase does not limit rent.
     without=(
         *("budget", "max_power", "max_racks", "stock"),
@@ -29,7 +29,7 @@ RENTED = Edit(
 def renting(question: TrainingQuestion, bought: TrainingBuild | None) -> Renting | None:
     """Find the cheapest runs on rented instances, where they are asked about."""
     problem, catalog = question.problem, question.catalog
-    if problem.acquire != "both" or problem.deadline_seconds is None:
+    if problem.procurement != "both" or problem.deadline_seconds is None:
         return None
     found = question.edited(RENTED).found.runs()
     runs = sorted(

@@ -125,8 +125,8 @@ def _other_sessions(problem: Problem) -> dict[str, Edit]:
         for each in (load.turns, load.grow)
     )
     return {
-        f"--sessions {TIMES * problem.users}": Edit(
-            {"sessions": TIMES * problem.users}
+        f"--sessions {TIMES * problem.concurrency}": Edit(
+            {"sessions": TIMES * problem.concurrency}
         ),
         f"--turns {turns}": Edit({"turns": turns}),
         f"--grow {grow}": Edit({"grow": grow}),
@@ -264,8 +264,8 @@ def _wider(problem: Problem) -> Iterator[tuple[str, Edit]]:
     for part, number in sorted(problem.stock.items()):
         stock = {**problem.stock, part: number + 1}
         yield f"stock:{part}", Edit({"stock": stock}, "+1")
-    if problem.users > 1:
-        yield "users", Edit({"users": problem.users - 1}, "-1")
+    if problem.concurrency > 1:
+        yield "concurrency", Edit({"concurrency": problem.concurrency - 1}, "-1")
     if problem.redundancy:
         yield "redundancy", Edit({"redundancy": problem.redundancy - 1}, "-1")
     if target := problem.target:

@@ -51,7 +51,7 @@ def serving_warnings(
                 *displaced(each.evaluation.under_load),
                 *_full_memory(
                     each.evaluation.memory,
-                    "one accelerator more, a shorter --context or fewer --users",
+                    "an accelerator more, less --max-model-len or --concurrency",
                 ),
             )
         ),
@@ -85,7 +85,7 @@ def _context(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
         yield PlanWarning(
             code="W005",
             message=f"context is assumed: {context} tokens per user",
-            help="say --context N; memory and speed depend on it",
+            help="say --max-model-len N; memory and speed depend on it",
         )
 
     most = chosen.facts.max_context

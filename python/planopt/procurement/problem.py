@@ -80,7 +80,7 @@ class Limits:
 
 _NONE: Final = Limits(users=0)
 _GROUPS: Final = {
-    "users": "users",
+    "concurrency": "users",
     "throughput": "tokens_per_second",
     "budget": "budget_micro_usd",
     "purchase": "capital_micro_usd",

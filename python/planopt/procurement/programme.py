@@ -79,10 +79,10 @@ def _users(offer: Offer) -> Iterator[tuple[Row, ...]]:
         yield ()
     elif demand.redundancy == 0:
         users = [*map(Fraction, offer.users)]
-        yield (at_least("users", users, Fraction(demand.users), offer.uppers),)
+        yield (at_least("concurrency", users, Fraction(demand.users), offer.uppers),)
     else:
         replicas = tuple(zip(offer.replicas, offer.replica_users, strict=True))
         for size in sorted({min(users, demand.users) for _, users in replicas}):
             up_to = [Fraction(count * min(users, size)) for count, users in replicas]
             needed = Fraction(demand.users + demand.redundancy * size)
-            yield (at_least("users", up_to, needed, offer.uppers),)
+            yield (at_least("concurrency", up_to, needed, offer.uppers),)

@@ -148,7 +148,7 @@ def paid(plan: Plan | TrainingPlan) -> str:
     request, said = plan.request, price(plan, whole=True)
     of = f" of {money(request.budget_usd)}" if request.budget_usd else ""
     if plan.kind == "training":
-        return f"{said}{' for the run' if request.acquire == 'rent' else ''}{of}"
+        return f"{said}{' for the run' if request.procurement == 'rent' else ''}{of}"
     if not request.hourly:
         return f"{said}{of}"
     hourly = money_per_hour(plan.cost.usd_per_hour)
@@ -174,9 +174,9 @@ def _asked(plan: Plan | TrainingPlan) -> list[str]:
     named += [request.engine_name] if request.engine_name else []
     if request.requests_per_second:
         named.append(f"{rate(request.requests_per_second)} requests/s")
-    elif request.users:
+    elif request.concurrency:
         who = "sessions" if request.sessions else "users"
-        named.append(f"{count(request.users)} {who}")
+        named.append(f"{count(request.concurrency)} {who}")
     if request.context_tokens:
         how = "on average" if request.sessions else "each"
         named.append(f"{count(request.context_tokens)} tokens of context {how}")

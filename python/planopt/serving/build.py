@@ -117,7 +117,7 @@ def _asked(
     )
     judged = problem.percentile is not None
     for_users = {
-        "users": problem.users,
+        "users": problem.concurrency,
         "batch": problem.batch,
         "in_flight": problem.in_flight,
         "any_layout": problem.max_power_watts is None and not judged,

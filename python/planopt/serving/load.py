@@ -88,7 +88,7 @@ def promised(problem: Problem) -> dict[str, Any]:
     """Say what users are promised: under a load, where latencies are judged there."""
     ttft, target = problem.ttft_seconds, problem.target
     promises = {
-        "users": problem.users,
+        "users": problem.concurrency,
         "tokens_per_second": problem.throughput,
         "tokens_per_second_per_user": target,
         "prefill_seconds": ttft,

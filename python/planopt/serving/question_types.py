@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
 
 
-PERCENTILES: dict[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+PERCENTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 """Percentiles that latencies can be judged at, as shares."""
 
 
@@ -26,7 +26,7 @@ class Problem(Market, frozen=True, kw_only=True):
 
     model: str
     objective: Goal
-    users: int
+    concurrency: int
     prompt_tokens: int
     output_tokens: int
     context_tokens: int

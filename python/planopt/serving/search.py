@@ -54,7 +54,7 @@ def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
     for weights in (problem.weights, *problem.allow_quantization):
         asked = sought(problem, weights)
         asked["layout"] = problem.asked["layout"]
-        shared = problem.users if problem.objective == "latency" else None
+        shared = problem.concurrency if problem.objective == "latency" else None
         asked["search"] |= {
             "each_batch_up_to": aim.each_batch_up_to,
             "batches_that_share": shared,
@@ -62,7 +62,7 @@ def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
             "builds": problem.top + 1,
             "hourly": problem.acquisition.hourly,
         }
-        if problem.acquire != "rent":
+        if problem.procurement != "rent":
             cap = {"price_cap_usd": aim.price_cap_usd}
             yield {**asked, "search": {**asked["search"], **cap}}
         if problem.acquisition.rents:

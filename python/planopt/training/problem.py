@@ -29,4 +29,4 @@ class TrainingProblem(Market, frozen=True, kw_only=True):
     @property
     def rented(self) -> bool:
         """Whether the run is on rented instances: its price is then that of the run."""
-        return self.acquire == "rent"
+        return self.procurement == "rent"

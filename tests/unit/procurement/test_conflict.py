@@ -2,19 +2,19 @@ from __future__ import annotations
 
 from planopt.procurement import Limits, minimal_conflict
 
-GROUPS = ("users", "throughput", "budget", "power", "stock:x")
+GROUPS = ("concurrency", "throughput", "budget", "power", "stock:x")
 
 
 def test_a_conflict_keeps_what_clashes_and_nothing_else() -> None:
     def feasible(groups: tuple[str, ...]) -> bool:
-        return not {"users", "power"} <= set(groups)
+        return not {"concurrency", "power"} <= set(groups)
 
-    assert minimal_conflict(GROUPS, feasible) == ("users", "power")
+    assert minimal_conflict(GROUPS, feasible) == ("concurrency", "power")
 
 
 def test_of_two_conflicts_the_one_named_last_is_kept() -> None:
     def feasible(groups: tuple[str, ...]) -> bool:
-        return not ({"users", "budget"} <= set(groups) or "stock:x" in groups)
+        return not ({"concurrency", "budget"} <= set(groups) or "stock:x" in groups)
 
     assert minimal_conflict(GROUPS, feasible) == ("stock:x",)
 
@@ -45,4 +45,4 @@ def test_limits_name_their_groups_and_leave_out_others() -> None:
     assert limits.groups == GROUPS
     assert limits.only(limits.groups) == limits
     assert limits.only(("budget",)) == Limits(users=0, budget_micro_usd=1)
-    assert limits.only(("users", "stock:x")) == Limits(users=3, stock={"x": 1})
+    assert limits.only(("concurrency", "stock:x")) == Limits(users=3, stock={"x": 1})

@@ -110,6 +110,13 @@ pub struct Entry {
     /// Switches that stand for one of its values, taken in silence.
     #[serde(default)]
     pub switches: BTreeMap<String, String>,
+    /// Other spellings of its values, taken in silence.
+    #[serde(default)]
+    pub spelled: BTreeMap<String, String>,
+    /// Names under which its value is written without an ending: `--tpot 30ms` is
+    /// `--target 30ms/tok`.
+    #[serde(default)]
+    pub endings: BTreeMap<String, String>,
     /// What other tools call it: suggested, not taken.
     #[serde(default)]
     pub also: Vec<String>,
@@ -155,6 +162,8 @@ pub struct Command {
     pub default: Option<String>,
     #[expect(missing_docs, reason = "as of the option")]
     pub default_text: Option<String>,
+    #[expect(missing_docs, reason = "as of the option")]
+    pub aliases: Option<Vec<String>>,
     #[expect(missing_docs, reason = "as of the option")]
     pub repeat: Option<bool>,
 }
@@ -291,16 +300,19 @@ fn check(table: &Table) -> Result<(), String> {
     let mut paths = BTreeSet::new();
     for entry in &table.options {
         let wrong = |what: &str| Err(format!("`{}` {what}", entry.name));
-        let flags = [&entry.name].into_iter().chain(&entry.keyword);
-        for name in flags.chain(&entry.aliases).chain(entry.switches.keys()) {
-            if !taken.insert(name) {
+        let taking = entry.commands.iter();
+        for (command, own) in taking.filter(|(_, own)| own.refuse.is_none()) {
+            let flags = [&entry.name].into_iter().chain(&entry.keyword);
+            let flags = flags.chain(own.aliases.as_ref().unwrap_or(&entry.aliases));
+            let mut flags = flags.chain(entry.switches.keys()).chain(entry.endings.keys());
+            if let Some(name) = flags.find(|name| !taken.insert((command, *name))) {
                 return wrong(&format!("is called `{name}` as another option is"));
             }
-        }
-        if let Some(path) = &entry.path
-            && (!paths.insert(path) || path.split('.').count() != 2)
-        {
-            return wrong("needs a path of its own, `group.field`");
+            if let Some(path) = &entry.path
+                && (!paths.insert((command, path)) || path.split('.').count() != 2)
+            {
+                return wrong("needs a path of its own, `group.field`");
+            }
         }
         if !table.panels.contains(&entry.panel) {
             return wrong("is in a panel that there is not");

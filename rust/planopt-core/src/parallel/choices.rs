@@ -214,12 +214,16 @@ fn modules(words: &str) -> Option<Recompute> {
 pub enum Zero {
     /// Nothing.
     #[default]
+    #[serde(alias = "0")]
     None,
     /// The optimizer's state.
+    #[serde(alias = "1")]
     Zero1,
     /// And gradients.
+    #[serde(alias = "2")]
     Zero2,
     /// And weights (FSDP).
+    #[serde(alias = "3")]
     Zero3,
 }
 

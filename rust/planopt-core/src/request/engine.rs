@@ -352,7 +352,7 @@ impl SimulateServing {
         let above_0 = |value: f64| value.is_finite() && value > 0.0;
         match &self.load.arrivals {
             Arrivals::Poisson { per_second } if !above_0(*per_second) => {
-                wrong("requests", per_second.to_string(), "a rate above 0");
+                wrong("request_rate", per_second.to_string(), "a rate above 0");
             }
             Arrivals::Gamma { per_second, cv } if !(above_0(*per_second) && above_0(*cv)) => {
                 let accepted = "a rate and a coefficient of variation above 0";
@@ -365,7 +365,7 @@ impl SimulateServing {
             } if !(1..=LARGEST_COUNT).contains(users)
                 || !(0.0..f64::INFINITY).contains(think_seconds) =>
             {
-                wrong("users", users.to_string(), "a whole number from 1");
+                wrong("concurrency", users.to_string(), "a whole number from 1");
             }
             Arrivals::Trace { seconds }
                 if seconds.is_empty()

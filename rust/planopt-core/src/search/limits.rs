@@ -160,7 +160,7 @@ impl Limits {
             }
         };
         let left = survivors(rows, counts, self.redundancy);
-        missing("users", Exact::from(i128::from(self.users) - left));
+        missing("concurrency", Exact::from(i128::from(self.users) - left));
         if self.tokens_per_second > 0.0 {
             let supplied = sum(counts, |row| Exact::of(rows.columns.tokens_per_second[row]));
             missing("throughput", &Exact::of(self.tokens_per_second) - &supplied);

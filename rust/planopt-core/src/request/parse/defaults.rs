@@ -36,7 +36,8 @@ pub struct DefaultOption {
 pub fn read_defaults(file: &Path) -> Result<Vec<DefaultOption>, Vec<Diagnostic>> {
     let entry = read_file(file, |fields| {
         let options = table().options.iter();
-        let read = options.filter_map(|option| Some((key(option)?, value(fields, option)?)));
+        let keys = options.flat_map(|option| keys(option).map(move |key| (key, option)));
+        let read = keys.filter_map(|(key, option)| Some((key, value(fields, key, option)?)));
         read.collect::<Vec<_>>()
     })?;
     let place = |key: &str| {
@@ -54,15 +55,15 @@ pub fn read_defaults(file: &Path) -> Result<Vec<DefaultOption>, Vec<Diagnostic>>
     Ok(told.collect())
 }
 
-fn key(option: &'static Entry) -> Option<&'static str> {
-    let keys = option.toml.get(FILE)?;
-    keys.first().map(String::as_str)
+fn keys(option: &'static Entry) -> impl Iterator<Item = &'static str> {
+    let keys = option.toml.get(FILE).into_iter().flatten();
+    keys.map(String::as_str)
 }
 
 /// The argument and the value of an option that the file has, as a command that takes it reads it.
-fn value(fields: &mut Fields<'_>, option: &'static Entry) -> Option<(String, Value)> {
+fn value(fields: &mut Fields<'_>, key: &'static str, option: &Entry) -> Option<(String, Value)> {
     let command = option.commands.keys().next()?;
-    let value = fields.optional(key(option)?, |fields, key| {
+    let value = fields.optional(key, |fields, key| {
         let value = fields.json(key);
         let given = vec![(option.argument(), Given::from(value.clone()))];
         for problem in read_options(command, given).err().unwrap_or_default() {

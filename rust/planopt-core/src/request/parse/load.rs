@@ -25,7 +25,7 @@ pub(super) fn seated(
     let Some(Some(each)) = of_a_seat else {
         if of_a_seat.is_some() {
             let message = format!("`{name}` says nothing of what a seat asks");
-            let accepted = "--requests 3/s, or a workload with `requests_per_seat_hour`";
+            let accepted = "--request-rate 3/s, or a workload with `requests_per_seat_hour`";
             reader.wrong(code::MISSING_KEY, "people", message, accepted);
         }
         return asked.clone();
@@ -33,7 +33,7 @@ pub(super) fn seated(
     assumed.push(Assumed {
         name: "seats",
         value: format!("{people} people ask {each} times an hour each in their busy hour"),
-        why: Some("as the workload says: `planopt catalog show` has the source. Say --requests R"),
+        why: Some("as the workload says: `planopt catalog show` has the source. Say --request-rate R"),
     });
     #[expect(clippy::cast_precision_loss, reason = "at most 2^31 people")]
     let requests = people as f64 * each / SECONDS_PER_HOUR;
@@ -54,8 +54,8 @@ pub(super) fn kind_of(
     let comes = asked.requests.is_some();
     if asked.arrival_cv.is_some() && !comes && !reader.is_edited() {
         let message = "of which requests do the times between vary?";
-        let accepted = "with --requests 3/s";
-        reader.wrong(code::MISSING_OPTION, "requests", message, accepted);
+        let accepted = "with --request-rate 3/s";
+        reader.wrong(code::MISSING_OPTION, "request_rate", message, accepted);
     }
     if let Some(said) = asked.load {
         if !reader.is_edited() {
@@ -85,14 +85,14 @@ fn suits(kind: LoadKind, reader: &mut Reader, comes: bool) {
         let message = "how many requests come of their own accord?";
         reader.wrong(
             code::MISSING_OPTION,
-            "requests",
+            "request_rate",
             message,
-            "with --requests 3/s",
+            "with --request-rate 3/s",
         );
     }
     if kind == LoadKind::Closed {
         let why = "come whether or not anybody is answered, and users of a closed load wait";
-        reader.out_of_place(&["requests"], why, "--load open, or --users in their place");
+        reader.out_of_place(&["request_rate"], why, "--load open, or --concurrency in their place");
     }
     if kind == LoadKind::Steady {
         let why = "has nothing to say of steps that are all alike";

@@ -77,7 +77,7 @@ pub(super) fn recorded(
     let Acquisition { way, rent } = acquisition;
     let terms: &[String] = if way == "buy" { &[] } else { &rent.terms };
     for (name, value) in [
-        ("terms", terms),
+        ("billing", terms),
         ("accelerators", &hardware.accelerators),
         ("exclude", &hardware.exclude),
     ] {
@@ -185,9 +185,9 @@ impl Acquisition {
         let way = money.acquire.as_deref().unwrap_or("buy");
         if way == "buy" {
             reader.out_of_place(
-                &["terms", "provider", "region"],
+                &["billing", "provider", "region"],
                 "is about renting, and this question buys",
-                "--acquire rent or --acquire both beside it",
+                "--procurement rent or --procurement both beside it",
             );
             return Self::buying();
         }

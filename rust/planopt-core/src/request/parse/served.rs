@@ -120,7 +120,7 @@ impl Lengths {
             assumed.push(Assumed {
                 name: "context",
                 value: format!("{context} tokens per user"),
-                why: Some("prompt + output; never a model's maximum. Say --context N"),
+                why: Some("prompt + output; never a model's maximum. Say --max-model-len N"),
             });
             context
         });
@@ -191,8 +191,8 @@ impl Lengths {
                 code::CONTRADICTION,
                 format!("a prompt of {prompt} tokens does not fit a context of {context}"),
             );
-            let problem = problem.field("--prompt").value(prompt.to_string());
-            let accepted = format!("at most {context} tokens, or a longer --context");
+            let problem = problem.field("--isl").value(prompt.to_string());
+            let accepted = format!("at most {context} tokens, or a longer --max-model-len");
             reader.push(problem.accepted(accepted));
         }
     }

@@ -81,7 +81,7 @@ pub(super) fn question(
             load.arrivals(&request.workload, Some(users)).into(),
         ),
         ("percentile", percentile.into()),
-        ("users", users.into()),
+        ("concurrency", users.into()),
         (
             "throughput_tokens_per_second",
             (throughput > 0.0).then_some(throughput).into(),
@@ -170,7 +170,7 @@ fn budget(
                     code::CONTRADICTION,
                     "budget",
                     "a budget per time is for renting, and this question buys",
-                    "purchase money, such as $20k, or --acquire rent beside it",
+                    "purchase money, such as $20k, or --procurement rent beside it",
                 );
             }
             (None, Some(usd))
@@ -192,7 +192,7 @@ fn budget(
 /// Users at the same time: given, or what the batch or the demand says.
 fn users(reader: &Reader, request: &Request, is_demanded: bool, assumed: &mut Vec<Assumed>) -> u64 {
     let users = request.workload.users.unwrap_or(1);
-    if reader.is_given("users") || reader.is_given("sessions") {
+    if reader.is_given("concurrency") || reader.is_given("sessions") {
         return users;
     }
     if let Some(batch) = request.layout.batch {
@@ -203,7 +203,7 @@ fn users(reader: &Reader, request: &Request, is_demanded: bool, assumed: &mut Ve
         return 1;
     }
     assumed.push(Assumed {
-        name: "users",
+        name: "concurrency",
         value: format!("{users} at the same time"),
         why: None,
     });

@@ -11,6 +11,8 @@ pub struct Latency {
     pub mean: f64,
     /// Median.
     pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
     /// 95th percentile.
     pub p95: f64,
     /// 99th percentile.
@@ -272,6 +274,7 @@ fn latency(samples: &[f64]) -> Latency {
     Latency {
         mean: mean(&all),
         p50: percentile(&mut all, 0.5),
+        p90: percentile(&mut all, 0.9),
         p95: percentile(&mut all, 0.95),
         p99: percentile(&mut all, 0.99),
         half_width_mean: half_width(&means),

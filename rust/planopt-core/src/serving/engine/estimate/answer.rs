@@ -10,6 +10,8 @@ pub struct Quantiles {
     pub mean: f64,
     /// Median.
     pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
     /// 95th percentile.
     pub p95: f64,
     /// 99th percentile.
@@ -77,6 +79,7 @@ impl Estimate {
         Quantiles {
             mean: self.ttft_mean,
             p50: self.ttft(0.5),
+            p90: self.ttft(0.9),
             p95: self.ttft(0.95),
             p99: self.ttft(0.99),
         }
@@ -87,6 +90,7 @@ impl Estimate {
         Quantiles {
             mean: self.tpot_mean,
             p50: self.tpot(0.5),
+            p90: self.tpot(0.9),
             p95: self.tpot(0.95),
             p99: self.tpot(0.99),
         }
