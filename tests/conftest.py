@@ -266,7 +266,7 @@ def no_plan() -> Plan:
                     note="keeps every target",
                 ),
                 Change(
-                    options={"weights": "int8", "users": "165"},
+                    options={"weights": "int8", "concurrency": "165"},
                     summary="4 accelerators in one server",
                     price_usd=9400.0,
                     tokens_per_second_per_user=28.3,

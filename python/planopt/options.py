@@ -102,15 +102,14 @@ class Option(Struct, frozen=True, kw_only=True):
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Flags of their own that stand for it."""
-        return (*self.switches, *self.endings)
+        """Flags that stand for it, too, and are not told of."""
+        return (*self.aliases, *self.switches, *self.endings)
 
     @property
     def other_names(self) -> tuple[str, ...]:
         """Keywords that mean it, too."""
-        names = (*self.aliases, *self.hidden)
         own = (self.argument,) if self.spelled else ()
-        return (*own, *(name.replace("-", "_") for name in names))
+        return (*own, *(name.replace("-", "_") for name in self.hidden))
 
     def said(self, name: str, value: object) -> tuple[str, object]:
         """Return its keyword and value where it is given by another name."""

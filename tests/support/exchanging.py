@@ -84,7 +84,7 @@ def plan_of(**options: object) -> Plan:
             context_tokens=found.context_tokens,
             prompt_tokens=512,
             output_tokens=512,
-            users=8,
+            concurrency=8,
         ),
         deployments=(
             Deployment(

@@ -96,13 +96,12 @@ class _Option(TyperOption):
     """An option of the table."""
 
     def __init__(self, option: "Option") -> None:
-        flags = [option.flag, *(f"--{alias}" for alias in option.aliases)]
         on = option.kind == "switch" and option.default == "yes"
         written = option.panel == "Output" or None
         super().__init__(
             param_decls=[
                 option.argument,
-                *([f"{option.flag}/--no-{option.name}"] if on else flags),
+                f"{option.flag}/--no-{option.name}" if on else option.flag,
             ],
             type=bool if option.kind == "switch" else str,
             is_flag=option.kind == "switch" or None,
@@ -117,13 +116,14 @@ class _Option(TyperOption):
 
 
 def _hidden(name: str, option: "Option") -> TyperOption:
-    """Make what stands for a value of an option, and is not told of."""
+    """Make what stands for an option, and is not told of."""
     is_switch = name in option.switches
     return TyperOption(
-        param_decls=[name, f"--{name}"],
+        param_decls=[name.replace("-", "_"), f"--{name}"],
         type=bool if is_switch else str,
         is_flag=is_switch or None,
         default=False if is_switch else None,
+        multiple=option.repeat,
         hidden=True,
     )
 

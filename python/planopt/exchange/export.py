@@ -148,7 +148,7 @@ def heading(
 def _benchmark(plan: Plan, role: Role, of: Tool) -> str:
     """Write a load like the plan's: `vllm bench serve` talks to any such server."""
     asked = plan.request
-    users = asked.users or role.terms["sequences"]
+    users = asked.concurrency or role.terms["sequences"]
     words = {
         "--backend": "openai-chat" if of.tool != "vllm" else "vllm",
         "--model": role.terms["model"],

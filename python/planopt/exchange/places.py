@@ -145,7 +145,7 @@ def _terms(
         "sku": place.accelerators.get(role.accelerator),
         "prompt": asked.prompt_tokens,
         "output": asked.output_tokens,
-        "users": None if rate is not None else asked.users,
+        "users": None if rate is not None else asked.concurrency,
         "rate": rate,
         "ttft_ms": _milliseconds(asked.ttft_seconds),
         "itl_ms": _milliseconds(
