@@ -304,7 +304,9 @@ fn check(table: &Table) -> Result<(), String> {
         for (command, own) in taking.filter(|(_, own)| own.refuse.is_none()) {
             let flags = [&entry.name].into_iter().chain(&entry.keyword);
             let flags = flags.chain(own.aliases.as_ref().unwrap_or(&entry.aliases));
-            let mut flags = flags.chain(entry.switches.keys()).chain(entry.endings.keys());
+            let mut flags = flags
+                .chain(entry.switches.keys())
+                .chain(entry.endings.keys());
             if let Some(name) = flags.find(|name| !taken.insert((command, *name))) {
                 return wrong(&format!("is called `{name}` as another option is"));
             }

@@ -33,7 +33,9 @@ pub(super) fn seated(
     assumed.push(Assumed {
         name: "seats",
         value: format!("{people} people ask {each} times an hour each in their busy hour"),
-        why: Some("as the workload says: `planopt catalog show` has the source. Say --request-rate R"),
+        why: Some(
+            "as the workload says: `planopt catalog show` has the source. Say --request-rate R",
+        ),
     });
     #[expect(clippy::cast_precision_loss, reason = "at most 2^31 people")]
     let requests = people as f64 * each / SECONDS_PER_HOUR;
@@ -92,7 +94,11 @@ fn suits(kind: LoadKind, reader: &mut Reader, comes: bool) {
     }
     if kind == LoadKind::Closed {
         let why = "come whether or not anybody is answered, and users of a closed load wait";
-        reader.out_of_place(&["request_rate"], why, "--load open, or --concurrency in their place");
+        reader.out_of_place(
+            &["request_rate"],
+            why,
+            "--load open, or --concurrency in their place",
+        );
     }
     if kind == LoadKind::Steady {
         let why = "has nothing to say of steps that are all alike";
