@@ -32,8 +32,8 @@ from planopt.documents.parts import (
     BillOfMaterials,
     BomLine,
     Candidate,
-    Cost,
     Hardware,
+    PlanCost,
     PlanWarning,
     Search,
 )
@@ -126,7 +126,7 @@ def plan() -> Plan:
         ),
         prefill=Prefill(seconds=0.412, **_parts(0.3, 0.02, 0.09, 0.0, 0.002)),
     )
-    cost = Cost(
+    cost = PlanCost(
         price_usd=19100.0,
         usd_per_hour=1.2336,
         usd_per_million_tokens=0.0845,

@@ -17,6 +17,7 @@ from planopt.documents.plan import (
     command,
 )
 from planopt.facts import facts_of
+from planopt.outlays import itemised, with_peak_parts, with_time_parts
 from planopt.price_sources import today
 from planopt.units import SECONDS_PER_DAY
 
@@ -42,10 +43,16 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
     fit = facts.fits.get("assumptions")
     kind = getattr(plan, "kind", "serving")
     hourly = plan.cost.usd_per_hour
+    totals = _totals(plan)
+    if isinstance(plan, (Plan, TrainingPlan)):
+        plan = _with_parts(plan)
+        cost, height = itemised(plan, facts.rates)
+        plan = structs.replace(plan, cost=cost)
+        totals = structs.replace(totals, rack_units=height)
     return structs.replace(
         plan,
         promises=tuple(_promises(plan)),
-        totals=_totals(plan),
+        totals=totals,
         capex_usd=plan.price_usd,
         tco_usd_per_hour=hourly,
         usd_per_million_tokens=plan.cost.usd_per_million_tokens,
@@ -58,6 +65,17 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
             assumptions_digest=fit.digest if fit else None,
         ),
     )
+
+
+def _with_parts(plan: PlanT) -> PlanT:
+    """Let deployments say what their times and their peak consist of."""
+    if isinstance(plan, TrainingPlan):
+        runs = tuple(map(with_peak_parts, plan.deployments))
+        return structs.replace(plan, deployments=runs)
+    assert isinstance(plan, Plan)
+    judged = plan.request.percentile
+    timed = tuple(with_time_parts(each, judged) for each in plan.deployments)
+    return structs.replace(plan, deployments=timed)
 
 
 def _promises(plan: PlanDocument) -> Iterator[Promise]:

@@ -43,6 +43,7 @@ _TOTALS: Final = (
     "requests_per_second",
     "concurrency",
     "power_watts",
+    "rack_units",
     "co2_kg_per_year",
 )
 _MESSAGES: Final = (
@@ -192,7 +193,14 @@ FIELDS: Final[dict[str, Mark]] = {
     "deployments[].evaluation.tpot_seconds": "checked",
     "deployments[].evaluation.under_load": "informative",
     "disaggregated": "informative",
+    "deployments[].evaluation.time_parts": "verified",
+    "deployments[].evaluation.peak_parts": "verified",
     **{f"cost.{key}": "verified" for key in _COST},
+    "cost.parts": "verified",
+    # What is moved is chosen; what it comes to then is computed.
+    "cost.moves": "checked",
+    "cost.at_duty": "checked",
+    "cost.left_out": "informative",
     "power_watts": "verified",
     **{f"deployments[].{key}": "verified" for key in _FLEET_DEPLOYMENT},
     "deployments[].rentals[].rent_usd": "verified",

@@ -32,6 +32,11 @@ from planopt_reference.limits import (
     outcome_mismatches,
 )
 from planopt_reference.mismatch import Mismatch, compared, compared_money
+from planopt_reference.outlays import (
+    nothing_itemised,
+    outlay_mismatches,
+    time_mismatches,
+)
 from planopt_reference.promises import promise_mismatches, sessions_of
 from planopt_reference.purchase import PurchaseError, Unit, merged, unit
 from planopt_reference.question import (
@@ -138,7 +143,8 @@ def verify_plan(
 def _of_its_kind(plan: Document, request: Document, facts: Facts) -> list[Mismatch]:
     if plan.get("kind") == "fleet":
         try:
-            return list(fleet_mismatches(plan, request, facts))
+            itemised = nothing_itemised(plan)
+            return [*itemised, *fleet_mismatches(plan, request, facts)]
         except _NOT_RECOMPUTABLE as error:
             return [Mismatch("deployments", "a fleet", "recomputable", _told(error))]
     if plan.get("kind") != "training":
@@ -157,6 +163,7 @@ def _told(error: BaseException) -> str:
 
 def _infeasible_mismatches(plan: Document) -> Iterator[Mismatch]:
     reason = "an infeasible plan buys nothing"
+    yield from nothing_itemised(plan)
     if plan.get("price_usd") is not None:
         yield Mismatch("price_usd", plan["price_usd"], None, reason)
     for part in ("bill_of_materials", "deployments"):
@@ -181,6 +188,9 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
             )
             found += latency_mismatches(
                 f"{field}.evaluation", table["evaluation"], deployment.evaluation
+            )
+            found += time_mismatches(
+                f"{field}.evaluation", table["evaluation"], request.get("percentile")
             )
         except _NOT_RECOMPUTABLE as error:
             yield Mismatch(field, "a deployment", "recomputable", _told(error))
@@ -436,18 +446,22 @@ def _total_mismatches(
         emitted = kwh * carbon
     stated = plan.get("kg_co2e_per_year")
     yield from compared("kg_co2e_per_year", stated, emitted, _CATALOG)
-    expected = cost_table(
+    height = sum(one.rack_units for one in deployments)
+    steady = sum(one.tokens_per_second for one in deployments)
+    tokens = _tokens_under_load(plan) or steady
+    rents = [(one.rent_per_hour, one.unit.rent) for one in deployments]
+    rent = rent_usd_per_hour(rents, facts.assumptions.cost)
+    expected = cost_table(price, power, height, tokens, facts.assumptions.cost, rent)
+    yield from compared("cost", plan.get("cost"), expected, _CATALOG)
+    yield from outlay_mismatches(
+        plan,
         price,
         power,
-        sum(one.rack_units for one in deployments),
-        _tokens_under_load(plan) or sum(one.tokens_per_second for one in deployments),
+        height,
+        tokens,
         facts.assumptions.cost,
-        rent_usd_per_hour(
-            ((one.rent_per_hour, one.unit.rent) for one in deployments),
-            facts.assumptions.cost,
-        ),
+        rents,
     )
-    yield from compared("cost", plan.get("cost"), expected, _CATALOG)
 
 
 # Section 7, usd_per_million_tokens: of a plan that is judged under a load.

@@ -65,3 +65,13 @@ def test_the_page_on_training(command: str, capsys: pytest.CaptureFixture[str]) 
     else:
         assert left.value.code == 0
         assert "goodput" in shown.out.lower()
+
+
+def test_the_page_on_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in commands("report.md"):
+        with pytest.raises(SystemExit) as left:
+            main(shlex.split(command)[1:])
+        assert left.value.code == 0
+    names = {file.name for file in tmp_path.iterdir()}
+    assert names == {"plan.json", "plan.html", "plan.md", "plan.csv"}

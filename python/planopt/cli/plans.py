@@ -1,4 +1,4 @@
-"""Commands on what is saved: verify, diff, export; and on codes: explain."""
+"""Commands on what is saved: verify, diff, export, report; and on codes: explain."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,6 +93,28 @@ def diff(*, before: str, after: str, json: bool = False) -> None:
 
     found = difference(load_plan(before), load_plan(after))
     show(found, render_difference, json=json)
+
+
+def report(
+    *,
+    plan: str,
+    html: str | None = None,
+    md: str | None = None,
+    csv: str | None = None,
+    xlsx: str | None = None,
+    json: bool = False,
+) -> None:
+    """Write a saved plan for people: as a page, Markdown, rows or a workbook.
+
+    planopt report plan.json --html plan.html --xlsx plan.xlsx
+    """
+    from planopt.documents.load import load_plan
+    from planopt.report.page.write import render_written, write_report
+
+    wanted = {"html": html, "md": md, "csv": csv, "xlsx": xlsx}
+    files = {form: name for form, name in wanted.items() if name is not None}
+    written = write_report(load_plan(plan), files)
+    show({"written": written}, render_written, json=json)
 
 
 def explain(*, code: str | None = None, json: bool = False) -> None:

@@ -48,6 +48,11 @@ _COMMANDS = (
         plans.export,
         [argument("plan", "plan.json", "A plan that solve or train has saved")],
     ),
+    Command(
+        "report",
+        plans.report,
+        [argument("plan", "plan.json", "A plan that was saved")],
+    ),
     Command("calibrate", measure.calibrate),
     Command("frontier", questions.frontier),
     Command("sweep", questions.sweep, [argument("study", "STUDY.toml", "The study")]),

@@ -20,6 +20,7 @@ from planopt.documents.parts import (
     Cost,
     Hardware,
     Interval,
+    Part,
     PlanWarning,
     Rejection,
 )
@@ -188,6 +189,9 @@ class ServingEvaluation(Struct, frozen=True, kw_only=True):
     """Accelerators of one replica."""
     intervals: dict[str, Interval] = msgspec.field(default_factory=dict)
     """What figures are expected to lie in, from errors of measured serving runs."""
+    time_parts: tuple[Part, ...] = ()
+    """In a plan, of a token at full batch; under a load up to the percentile that is
+    promised, where that is longer."""
 
 
 class Deployment(Struct, frozen=True, kw_only=True):

@@ -36,6 +36,68 @@ class Cost(Struct, frozen=True, kw_only=True):
     tokens_per_usd: float | None = None
 
 
+class CostPart(Struct, frozen=True, kw_only=True):
+    """A part of what an hour costs."""
+
+    name: Literal["purchase", "electricity", "rack_space", "rent"]
+    usd_per_hour: float
+
+
+class Move(Struct, frozen=True, kw_only=True):
+    """What a million tokens cost where one assumption is another."""
+
+    name: str
+    """Of the assumptions of cost, or ``accelerator_price``, ``other_prices`` or
+    ``speed``: these as shares of what is predicted or paid."""
+    low: float
+    high: float
+    at_low_usd_per_million_tokens: float
+    """Cost of a million tokens at its lower end."""
+    at_high_usd_per_million_tokens: float
+    """The same at its upper end."""
+
+
+class AtDuty(Struct, frozen=True, kw_only=True):
+    """What a million tokens cost where so many of the hours are busy."""
+
+    duty: float
+    """Share of the hours that are busy."""
+    usd_per_million_tokens: float
+
+
+class PlanCost(Cost, frozen=True, kw_only=True):
+    """Money of a plan, with what it consists of and what moves it."""
+
+    parts: tuple[CostPart, ...] = ()
+    """Sum to ``usd_per_hour``."""
+    left_out: tuple[str, ...] = ()
+    """What an hour costs besides, which is not counted."""
+    moves: tuple[Move, ...] = ()
+    """With one assumption moved."""
+    at_duty: tuple[AtDuty, ...] = ()
+    """With other shares of busy hours."""
+
+    @classmethod
+    def of(cls, cost: Cost) -> PlanCost:
+        """Take what a cost comes to."""
+        return cls(**{name: getattr(cost, name) for name in Cost.__struct_fields__})
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """A part of a time."""
+
+    name: str
+    seconds: float
+
+
+class PeakPart(Struct, frozen=True, kw_only=True):
+    """What becomes of a part of what accelerators could compute at their peak."""
+
+    name: Literal["model", "kernels", "bubble", "communication", "host"]
+    share: float
+    """Of the peak; all sum to 1."""
+
+
 class Candidate(Struct, frozen=True, kw_only=True):
     """One way to spread a model over accelerators."""
 

@@ -34,9 +34,9 @@ from planopt.documents.parts import (
     Assumed,
     Bill,
     BillOfMaterials,
-    Cost,
     NotConsidered,
     Objective,
+    PlanCost,
     PlanWarning,
     Search,
     Status,
@@ -212,6 +212,8 @@ class Totals(Struct, frozen=True, kw_only=True):
     concurrency: int | None = None
     """Sequences at the same time."""
     power_watts: float | None = None
+    rack_units: float | None = None
+    """Of what is bought, in racks."""
     co2_kg_per_year: float | None = None
 
 
@@ -251,7 +253,7 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     bill_of_materials: Bill = BillOfMaterials()
     oldest_price_date: str | None = None
     """Of the prices that are a hundredth of the sum or more."""
-    cost: Cost = msgspec.field(default_factory=Cost)
+    cost: PlanCost = msgspec.field(default_factory=PlanCost)
     power_watts: float | None = None
     infeasibility: Infeasibility | None = None
     sensitivity: tuple[Sensitivity, ...] = ()

@@ -19,6 +19,7 @@ from planopt.documents.parts import (
     Cost,
     Hardware,
     Interval,
+    PeakPart,
     PlanWarning,
     Rejection,
 )
@@ -139,6 +140,8 @@ class TrainingEvaluation(Struct, frozen=True, kw_only=True):
     intervals: dict[str, Interval] = msgspec.field(default_factory=dict)
     """By the name of a figure: ``step_seconds``, ``tokens_per_second``,
     ``memory_bytes``, ``days``."""
+    peak_parts: tuple[PeakPart, ...] = ()
+    """In a plan, what becomes of the peak."""
     cost: Cost = msgspec.field(default_factory=Cost)
     power_watts: float | None = None
     accelerators: int | None = None

@@ -16,6 +16,7 @@ from planopt.documents.explanations import (
 from planopt.documents.parts import (
     Accuracy,
     BillOfMaterials,
+    PlanCost,
     PlanWarning,
     Status,
 )
@@ -111,7 +112,7 @@ class Serving:
             bill_of_materials=BillOfMaterials(chosen.bill_of_materials),
             oldest_price_date=oldest_price(chosen.bill_of_materials),
             deployments=chosen.deployments,
-            cost=_cost(chosen, question.catalog.cost.duty),
+            cost=PlanCost.of(_cost(chosen, question.catalog.cost.duty)),
             power_watts=None if chosen.rented else chosen.power_watts,
             kg_co2e_per_year=chosen.kg_co2e_per_year,
             warnings=serving_warnings(question, chosen),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from planopt.accuracy.residuals import errors
-from planopt.documents.parts import Accuracy, BillOfMaterials, Search
+from planopt.documents.parts import Accuracy, BillOfMaterials, PlanCost, Search
 from planopt.documents.plan import TrainingPlan
 from planopt.market import read_market
 from planopt.options import Asked, Edit
@@ -73,7 +73,7 @@ class Training:
             bill_of_materials=BillOfMaterials(bill),
             oldest_price_date=oldest_price(bill),
             deployments=(chosen.deployment,),
-            cost=chosen.evaluation.cost,
+            cost=PlanCost.of(chosen.evaluation.cost),
             power_watts=chosen.evaluation.power_watts,
             warnings=run_warnings(question, chosen),
             search=_timed(question, started),

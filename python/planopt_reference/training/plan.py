@@ -15,6 +15,11 @@ from planopt_reference.mismatch import (
     compared,
     compared_money,
 )
+from planopt_reference.outlays import (
+    nothing_itemised,
+    outlay_mismatches,
+    peak_mismatches,
+)
 from planopt_reference.remarks import run_remarks
 from planopt_reference.training.cluster import cluster, rented_cluster
 from planopt_reference.training.evaluation import evaluate_training
@@ -103,6 +108,18 @@ def training_plan_mismatches(
     power = plan.get("power_watts")
     yield from compared("power_watts", power, _drawn(bought), _CATALOG)
     yield from compared("cost", plan.get("cost"), cost, _CATALOG)
+    yield from peak_mismatches("deployments[0].evaluation", table["evaluation"])
+    if bought.rented:
+        yield from nothing_itemised(plan)
+    else:
+        yield from outlay_mismatches(
+            plan,
+            bought.price,
+            bought.power_watts,
+            bought.rack_units,
+            productive,
+            facts.assumptions.cost,
+        )
     height = bought.rack_units / facts.assumptions.cost.rack_units
     totals = {
         "deadline_seconds": hours * SECONDS_PER_HOUR,

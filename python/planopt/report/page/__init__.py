@@ -1,0 +1,1 @@
+"""A plan as a file for people: a page, Markdown, rows, a workbook."""

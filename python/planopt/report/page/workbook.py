@@ -1,0 +1,192 @@
+"""A plan as a workbook whose totals are formulas: change a price, and they follow."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from planopt.documents.fleet import FleetPlan
+from planopt.documents.plan import Plan
+from planopt.errors import InputError
+from planopt.outlays import HOURS_PER_MONTH, WATTS_PER_KILOWATT
+from planopt.report.page.tables import sections
+from planopt.units import HOURS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from xlsxwriter import Workbook
+
+    from planopt.documents.plan import PlanDocument
+
+_WIDTHS = (34, 16, 12, 14, 16, 16, 14, 28)
+_USD, _RATE, _PLAIN = "$#,##0", '$#,##0.000"/h"', "General"
+_BILL = (
+    *("Part", "Kind", "Quantity", "Each, USD", "Total, USD"),
+    *("Each, USD/h", "Paid share", "Rent, USD/h", "Price from"),
+)
+_RATES = {
+    "years": "Years until written off",
+    "residual": "Share of the price that is left then",
+    "electricity_usd_per_kwh": "Electricity, USD/kWh",
+    "duty": "Share of the hours that are busy",
+    "pue": "Power usage effectiveness",
+    "rack_usd_per_month": "A rack, USD per month",
+    "rack_units": "Units of a rack",
+}
+
+
+def workbook(plan: PlanDocument) -> bytes:
+    """Write a plan as a workbook of Excel or LibreOffice.
+
+    Raises
+    ------
+    InputError
+        XlsxWriter is not installed; E905.
+    """
+    try:
+        import xlsxwriter
+    except ImportError as error:
+        raise InputError.of(
+            "E905",
+            "the package xlsxwriter is not installed",
+            field="--xlsx",
+            accepted="--csv, which needs no package",
+            help="pip install 'planopt[xlsx]'",
+        ) from error
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
+        if plan.provenance:
+            date = datetime.fromisoformat(plan.provenance.date)
+            book.set_properties({"created": date})
+        for of in sections(plan):
+            if of.title not in ("What to buy", "What it costs to run"):
+                cells = [
+                    [figure.value for _, figure in row]
+                    + ([row[1][1].unit] if of.title == "Answer" else [])
+                    for row in of.cells()
+                ]
+                titles = [column.title for column in of.columns]
+                _Sheet(book, of.title, titles).add(cells)
+        if plan.bill_of_materials:
+            total, rent = _bill(_Sheet(book, "Bill", _BILL), plan)
+            if plan.cost.parts:
+                _cost(_Sheet(book, "Cost", ("", "value")), plan, total, rent)
+        if isinstance(plan, FleetPlan):
+            _periods(_Sheet(book, "Total", ("", "USD")), plan)
+    return file.getvalue()
+
+
+class _Sheet:
+    """Rows from the top; a text is never taken for a formula."""
+
+    def __init__(self, book: Workbook, name: str, titles: Sequence[str]) -> None:
+        self._sheet = book.add_worksheet(name)
+        self._book, self._row = book, 0
+        for at, width in enumerate(_WIDTHS):
+            self._sheet.set_column(at, at, width)
+        bold = book.add_format({"bold": True})
+        for at, title in enumerate(titles):
+            self._sheet.write_string(0, at, title, bold)
+        self._sheet.freeze_panes(1, 0)
+
+    def add(self, rows: Sequence[Sequence[object]]) -> None:
+        """Write rows of texts and numbers."""
+        for row in rows:
+            self.row(*row)
+
+    def row(self, *cells: object, form: str = _PLAIN) -> int:
+        """Write a row; a pair is a formula with its value. Return its number."""
+        style = self._book.add_format({"num_format": form})
+        self._row += 1
+        for at, cell in enumerate(cells):
+            match cell:
+                case None:
+                    pass
+                case (str() as formula, value):
+                    self._sheet.write_formula(self._row, at, formula, style, value)
+                case int() | float():
+                    self._sheet.write_number(self._row, at, cell, style)
+                case _:
+                    self._sheet.write_string(self._row, at, str(cell))
+        return self._row + 1
+
+
+def _bill(sheet: _Sheet, plan: PlanDocument) -> tuple[str, str]:
+    """Write the bill, and return where its sums are."""
+    first, last = 2, len(plan.bill_of_materials) + 1
+    reserved = _reserved(plan)
+    duty = plan.facts.rates.get("duty") if plan.facts else None
+    paid = 0.0
+    for at, line in enumerate(plan.bill_of_materials, start=first):
+        share: object = 1 if line.id in reserved else ("=Cost!B5", duty or 1.0)
+        rent = (line.usd_per_hour or 0.0) * (1 if share == 1 else duty or 1.0)
+        paid += rent
+        owned = line.unit_price_usd is not None
+        sheet.row(
+            *(line.name, line.kind, line.quantity, line.unit_price_usd),
+            (f"=C{at}*D{at}", line.price_usd) if owned else None,
+            line.unit_usd_per_hour,
+            share if not owned else None,
+            (f"=C{at}*F{at}*G{at}", rent) if not owned else None,
+            line.source,
+        )
+    below = sheet.row(
+        *("Sum", None, None, None),
+        (f"=SUM(E{first}:E{last})", plan.price_usd or 0.0),
+        *(None, None),
+        (f"=SUM(H{first}:H{last})", paid),
+        form=_USD,
+    )
+    return f"Bill!E{below}", f"Bill!H{below}"
+
+
+def _reserved(plan: PlanDocument) -> set[str]:
+    """Name instances that are paid whether they are busy or not."""
+    if not isinstance(plan, Plan):
+        return set()
+    return {
+        line.id
+        for each in plan.deployments
+        for line in each.bill_of_materials
+        if (each.hardware.terms or "").startswith("reserved")
+    }
+
+
+def _cost(sheet: _Sheet, plan: PlanDocument, total: str, rent: str) -> None:
+    """Write rates as they are, and what an hour and a token cost as formulas."""
+    rates: Mapping[str, float | None] = plan.facts.rates if plan.facts else {}
+    for name, title in _RATES.items():
+        sheet.row(title, rates.get(name))
+    hourly = plan.cost.usd_per_hour or 0.0
+    per_million = plan.cost.usd_per_million_tokens or 0.0
+    busy = hourly / per_million * TOKENS_PER_MILLION / SECONDS_PER_HOUR
+    parts: dict[str, float] = {each.name: each.usd_per_hour for each in plan.cost.parts}
+    sheet.row("Power, W", plan.power_watts or 0.0)
+    sheet.row("Rack units", plan.totals.rack_units or 0.0)
+    sheet.row("Tokens per second while busy", busy / (rates.get("duty") or 1.0))
+    sheet.row("Purchase, USD", (f"={total}", plan.price_usd or 0.0), form=_USD)
+    formulas = {
+        "purchase": f"=B12*(1-B3)/(B2*{HOURS_PER_YEAR})",
+        "electricity": f"=B9/{WATTS_PER_KILOWATT}*B5*B6*B4",
+        "rack_space": f"=B10/B8*B7/{HOURS_PER_MONTH}",
+        "rent": f"={rent}",
+    }
+    for name, formula in formulas.items():
+        title = f"{name.replace('_', ' ').capitalize()}, USD/h"
+        sheet.row(title, (formula, parts.get(name, 0.0)), form=_RATE)
+    sheet.row("TCO, USD/h", ("=SUM(B13:B16)", hourly), form=_RATE)
+    tokens = f"(B11*{SECONDS_PER_HOUR}*B5/{TOKENS_PER_MILLION})"
+    sheet.row("A million tokens, USD", (f"=B17/{tokens}", per_million))
+    years = hourly * (rates.get("years") or 0.0) * HOURS_PER_YEAR
+    sheet.row("TCO of all years, USD", (f"=B17*B2*{HOURS_PER_YEAR}", years), form=_USD)
+
+
+def _periods(sheet: _Sheet, plan: FleetPlan) -> None:
+    """Add a fleet up: what is owned, and the rent of all periods."""
+    sheet.row("Owned, written off and run", plan.charge_usd or 0.0, form=_USD)
+    last = len(plan.periods) + 1
+    rent = (f"=SUM(Periods!C2:C{last})", plan.rent_usd or 0.0)
+    sheet.row("Rent of all periods", rent, form=_USD)
+    sheet.row("All of it", ("=B2+B3", plan.total_usd or 0.0), form=_USD)

@@ -1,0 +1,55 @@
+"""Reports as files, in the forms that were asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.errors import InputError
+from planopt.files import replacing
+from planopt.printable import printable
+from planopt.report.page.html import page
+from planopt.report.page.markdown import markdown, rows
+from planopt.report.page.workbook import workbook
+from planopt.report.table import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from planopt.documents.plan import PlanDocument
+
+_FORMS: dict[str, Callable[[PlanDocument], bytes]] = {
+    "html": lambda plan: page(plan).encode(),
+    "md": lambda plan: markdown(plan).encode(),
+    "csv": lambda plan: rows(plan).encode(),
+    "xlsx": workbook,
+}
+
+
+def write_report(plan: PlanDocument, files: Mapping[str, str]) -> list[str]:
+    """Write a plan to files, by their form, and return their names.
+
+    Raises
+    ------
+    InputError
+        No file is named (E005), one cannot be written (E006), or what writes a
+        workbook is not installed (E905).
+    """
+    if not files:
+        raise InputError.of(
+            "E005",
+            "what is to be written?",
+            field="--html",
+            accepted="one or more of --html, --md, --csv, --xlsx, with a file",
+            help="planopt report plan.json --html plan.html",
+        )
+    shown = printable(plan)
+    for form, name in files.items():
+        content = _FORMS[form](shown)
+        with replacing(name, field=f"--{form}") as file:
+            file.write(content)
+    return [*files.values()]
+
+
+def render_written(answer: Mapping[str, list[str]]) -> Report:
+    """Say what was written."""
+    return Report(*(f"wrote {name}" for name in answer["written"]))

@@ -1,0 +1,158 @@
+"""What the cost of a plan consists of, and what moves it (model.md, section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt_reference.cost import (
+    amortised_usd_per_hour,
+    cost_table,
+    electricity_usd_per_hour,
+    rack_usd_per_hour,
+    rent_usd_per_hour,
+)
+from planopt_reference.mismatch import Mismatch, compared
+from planopt_reference.units import MICRO_USD_PER_USD
+
+if TYPE_CHECKING:
+    from planopt_reference.assumptions import Cost
+    from planopt_reference.rent import Rent
+
+Document = Mapping[str, Any]
+
+_WHY: Final = "the cost of the plan with this one thing otherwise"
+_PRICES: Final = ("accelerator_price", "other_prices")
+
+
+def outlay_mismatches(
+    plan: Document,
+    price: int,
+    power_watts: float,
+    rack_units: float,
+    tokens_per_second: float,
+    cost: Cost,
+    rents: Sequence[tuple[int, Rent | None]] = (),
+) -> Iterator[Mismatch]:
+    """Compute the parts of a plan's cost again, and what it is with one thing moved."""
+    stated = plan.get("cost") or {}
+    if "parts" not in stated:
+        return
+    rent = rent_usd_per_hour(rents, cost)
+    parts = {
+        "purchase": amortised_usd_per_hour(price, cost),
+        "electricity": electricity_usd_per_hour(power_watts, cost),
+        "rack_space": rack_usd_per_hour(rack_units, cost),
+        "rent": rent,
+    }
+    told = {one["name"]: one["usd_per_hour"] for one in stated["parts"]}
+    there = {name: usd for name, usd in parts.items() if usd}
+    for name in sorted({*there, *told}):
+        place = f"cost.parts.{name}"
+        yield from compared(place, told.get(name), there.get(name), "as it is paid")
+    if cost.rack_usd_per_month:
+        height = (plan.get("totals") or {}).get("rack_units")
+        yield from compared("totals.rack_units", height, float(rack_units), _WHY)
+
+    def per_million(moved: Cost, paid: float = 1.0, speed: float = 1.0) -> float:
+        table = cost_table(
+            round(price * paid),
+            power_watts,
+            rack_units,
+            tokens_per_second * speed,
+            moved,
+            rent_usd_per_hour(rents, moved),
+        )
+        return table["usd_per_million_tokens"]
+
+    for index, at in enumerate(stated["at_duty"]):
+        field = f"cost.at_duty[{index}].usd_per_million_tokens"
+        told_usd, usd = at["usd_per_million_tokens"], replace(cost, duty=at["duty"])
+        yield from compared(field, told_usd, per_million(usd), _WHY)
+    cards = _price_of_accelerators(plan) * MICRO_USD_PER_USD / price if price else 0.0
+    shares = dict(zip(_PRICES, (cards, 1 - cards), strict=True))
+    for index, move in enumerate(stated["moves"]):
+        yield from _move_mismatches(index, move, cost, shares, per_million)
+
+
+def nothing_itemised(plan: Document) -> Iterator[Mismatch]:
+    """Check that a plan without one purchase of its own says nothing of its cost."""
+    told = {
+        "cost.parts": (plan.get("cost") or {}).get("parts"),
+        "totals.rack_units": (plan.get("totals") or {}).get("rack_units"),
+    }
+    for index, one in enumerate(plan.get("deployments") or ()):
+        place = f"deployments[{index}].evaluation.time_parts"
+        told[place] = one["evaluation"].get("time_parts")
+    for field, stated in told.items():
+        if stated:
+            yield Mismatch(field, stated, None, "there is no such cost or time")
+
+
+def _move_mismatches(
+    index: int,
+    move: Document,
+    cost: Cost,
+    shares: Mapping[str, float],
+    per_million: Callable[..., float],
+) -> Iterator[Mismatch]:
+    name = move["name"]
+    for end in ("low", "high"):
+        if name in shares:
+            usd = per_million(cost, paid=1 + shares[name] * (move[end] - 1))
+        elif name == "speed":
+            usd = per_million(cost, speed=move[end])
+        else:
+            usd = per_million(replace(cost, **{name: move[end]}))
+        key = f"at_{end}_usd_per_million_tokens"
+        yield from compared(f"cost.moves[{index}].{key}", move[key], usd, _WHY)
+
+
+def _price_of_accelerators(plan: Document) -> float:
+    lines = plan.get("bill_of_materials") or ()
+    return sum(one["price_usd"] or 0.0 for one in lines if one["kind"] == "accelerator")
+
+
+# --- Times, and the peak --------------------------------------------------------------
+
+
+def time_mismatches(
+    field: str, evaluation: Document, percentile: str | None
+) -> Iterator[Mismatch]:
+    """Add up the parts of a token's time: they are what is judged, or a full batch."""
+    stated = evaluation.get("time_parts")
+    if stated is None:
+        return
+    decode = evaluation["decode"]
+    token = decode["tpot_seconds"]
+    judged = (evaluation.get("tpot_seconds") or {}).get(percentile) or 0.0
+    expected = {
+        name: decode[name] * token / decode["step_seconds"]
+        for name in decode
+        if name.endswith("_seconds") and name not in ("step_seconds", "tpot_seconds")
+    }
+    expected["load_seconds"] = max(judged - token, 0.0)
+    told = {one["name"]: one["seconds"] for one in stated}
+    for name in sorted({*expected, *told}):
+        place = f"{field}.time_parts.{name}"
+        seconds = expected.get(name) or None
+        yield from compared(place, told.get(name), seconds, "as its steps take")
+
+
+def peak_mismatches(field: str, evaluation: Document) -> Iterator[Mismatch]:
+    """Divide the time of a step by what it goes into."""
+    stated = evaluation.get("peak_parts")
+    if stated is None:
+        return
+    step = evaluation["step_seconds"]
+    computing = evaluation["compute_seconds"] / step
+    expected = {
+        "model": evaluation["mfu"],
+        "kernels": computing - evaluation["mfu"],
+        "bubble": evaluation["bubble_seconds"] / step,
+        "communication": evaluation["exposed_communication_seconds"] / step,
+        "host": evaluation["host_seconds"] / step,
+    }
+    told = {one["name"]: one["share"] for one in stated}
+    yield from compared(f"{field}.peak_parts", told, expected, "as a step goes")
