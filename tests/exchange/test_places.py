@@ -176,7 +176,7 @@ def test_pools_are_a_graph_of_their_own() -> None:
 @pytest.mark.parametrize("to", places())
 def test_a_field_that_changes_changes_the_manifest(to: str) -> None:
     before = export(plan_of(**CASES["dense"]), to)
-    for change in ({"tp": 8}, {"context": 2048}, {"kv": "fp8"}):
+    for change in ({"tp": 8}, {"max_model_len": 2048}, {"kv": "fp8"}):
         after = export(plan_of(**{**CASES["dense"], **change}), to)
         assert after.files[after.launched[0]] != before.files[before.launched[0]]
 

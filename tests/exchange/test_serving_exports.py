@@ -25,6 +25,7 @@ REFUSED = {
     ("experts", "trtllm"): {"dp"},
     ("pipeline", "llama-cpp"): {"split"},
     ("one card", "sglang"): {"kv"},
+    ("one card", "trtllm"): {"kv"},
 }
 """What a tool cannot do, by case: the terms that it names."""
 
@@ -78,7 +79,7 @@ def test_two_pools_are_written_beside_the_plan(name: str) -> None:
 
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize(
-    "change", [{"tp": 8}, {"context": 2048}, {"batch": 2}, {"kv": "fp8"}]
+    "change", [{"tp": 8}, {"max_model_len": 2048}, {"batch": 2}, {"kv": "fp8"}]
 )
 def test_a_field_that_changes_changes_the_file(
     name: str, change: dict[str, object]

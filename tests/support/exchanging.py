@@ -38,7 +38,7 @@ CASES: dict[str, dict[str, object]] = {
         "model": "qwen3-235b-a22b",
         "accelerator": "h200-sxm",
         "tp": 2,
-        "dp": 4,
+        "dp_attention": 4,
         "ep": 8,
         "batch": 64,
         "kv": "fp8",
@@ -61,7 +61,7 @@ CONTEXT = 4096
 
 
 def evaluated(**options: object) -> EvaluationDocument:
-    return planopt.evaluate_serving(**{"context": CONTEXT, **options})  # type: ignore[arg-type]
+    return planopt.evaluate_serving(**{"max_model_len": CONTEXT, **options})  # type: ignore[arg-type]
 
 
 def plan_of(**options: object) -> Plan:

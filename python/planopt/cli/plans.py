@@ -1,5 +1,6 @@
-"""Commands on what is saved: verify, diff, export, report; and on codes: explain."""
+"""Commands on what is saved or launched: verify, diff, export, import ...; explain."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -157,3 +158,18 @@ def export(
         answer("\n".join(launched).rstrip("\n"))
     else:
         answer("\n".join([printable(f"{out}/{name}") for name in made.files]))
+
+
+def import_(
+    *, what: str, details: bool = False, json: bool = False, **options: object
+) -> int:
+    """Understand the command line or file of a tool, and evaluate what it runs.
+
+    planopt import --from vllm "vllm serve llama-3.1-8b -tp 2" --accelerator h100-sxm
+    """
+    from planopt.exchange.imports import read_command
+    from planopt.report.exchange import render_import
+
+    found = read_command(what, **options)
+    show(found, partial(render_import, details=details), json=json)
+    return NO_PLAN if found.fits is False else OK

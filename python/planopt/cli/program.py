@@ -53,6 +53,11 @@ _COMMANDS = (
         plans.report,
         [argument("plan", "plan.json", "A plan that was saved")],
     ),
+    Command(
+        "import",
+        plans.import_,
+        [argument("what", "COMMAND|FILE", "What is run, or a file that says it")],
+    ),
     Command("calibrate", measure.calibrate),
     Command("frontier", questions.frontier),
     Command("sweep", questions.sweep, [argument("study", "STUDY.toml", "The study")]),

@@ -193,7 +193,10 @@ def _batches(
     capacity = evaluation.kv_capacity_tokens
     tokens = None if capacity is None else int(capacity / of.dp)
     context = plan.request.context_tokens
-    if plan.request.percentile is not None and "context" not in plan.request.typed:
+    if (
+        plan.request.percentile is not None
+        and "max_model_len" not in plan.request.typed
+    ):
         # Lengths are spread: a server that took the mean would turn half of them away.
         fits = [each for each in (shape.longest, tokens) if each is not None]
         context = min(fits, default=context)

@@ -75,7 +75,11 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     >>> planopt.evaluate(accelerator="rtx-4090", tp=4, pp=2, batch=8).feasible
     True
     """
-    asked = Asked.by_user("evaluate serving", options)
+    return evaluated(Asked.by_user("evaluate serving", options))
+
+
+def evaluated(asked: Asked) -> EvaluationDocument:
+    """Evaluate what options of `evaluate serving` say."""
     opened = open_for(asked)
     own_traffic = read_traffic(asked)
     read = asked.question(opened.native, Configuration)

@@ -61,7 +61,11 @@ def evaluate_training(**options: Unpack[TrainingOptions]) -> TrainingDocument:
     >>> evaluation.feasible
     True
     """
-    asked = Asked.by_user("evaluate training", options)
+    return evaluated(Asked.by_user("evaluate training", options))
+
+
+def evaluated(asked: Asked) -> TrainingDocument:
+    """Evaluate what options of `evaluate training` say."""
     opened = open_for(asked)
     read = asked.question(opened.native, Run)
     opened = opened.paid(Pricing.of(read))

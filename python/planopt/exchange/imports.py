@@ -1,0 +1,74 @@
+"""What somebody runs today: understood by flags, and evaluated as planopt's own."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from planopt.catalog.open import open_for
+from planopt.errors import InputError
+from planopt.exchange.hear import Hearing, defaults
+from planopt.exchange.serving import read_serving
+from planopt.exchange.tool import TOOLS, tool
+from planopt.exchange.words import begun, content, settings, shell_words
+from planopt.options import Asked
+
+if TYPE_CHECKING:
+    from planopt.documents.exchange import ImportDocument
+    from planopt.exchange.tool import Tool
+
+_QUANTISED = re.compile(
+    r"(?i)\b(fp8|awq|gptq|autoround|nvfp4|mxfp4|w\da\d+|int[48]|[48]bit|exl[23])\b"
+)
+
+
+def read_command(what: str, **options: object) -> ImportDocument:
+    """Understand a command line or a file of a tool, and evaluate what it runs."""
+    asked = Asked("import", options)
+    name = Asked("import", {"tool": asked.given.get("tool")}).values()["tool"]
+    of = tool(str(name))
+    text, document = content(what)
+    hearing = Hearing(of)
+    environment: dict[str, str] = {}
+    if document is not None:
+        hearing.settings(settings(document))
+    else:
+        words, environment = shell_words(text)
+        hearing.words(_program(of, words))
+        if (file := hearing.terms.get("file")) is not None:
+            _, beside_it = content(str(file))
+            if beside_it is None:
+                raise InputError.of("E006", "cannot read the file", value=file)
+            hearing.settings(settings(beside_it))
+    if hearing.problems:
+        raise InputError(hearing.problems)
+    for term, value in defaults(of, hearing.terms):
+        hearing.terms.setdefault(term, value)
+    beside = {key: each for key, each in asked.given.items() if key != "tool"}
+    found = read_serving(of, hearing, environment, beside, open_for(asked))
+    said = str(hearing.terms.get("model", ""))
+    if "weights" not in found.options and (named := _QUANTISED.search(said)):
+        told = f"`{said}` is called {named[0]}: say --weights, or it is as published"
+        found = replace(found, remarks=(*found.remarks, told))
+    return replace(found, flags=tuple(hearing.heard), environment=environment)
+
+
+def _program(of: Tool, words: list[str]) -> list[str]:
+    """Return what is said to the tool; say whose command it is if not its own."""
+    found = begun(words, of.begins)
+    if found is not None:
+        return found[1]
+    others = (tool(each.stem) for each in sorted(TOOLS.glob("*.toml")))
+    whose = next((each for each in others if begun(words, each.begins)), None)
+    raise InputError.of(
+        "E304",
+        f"this is no command of {of.name}",
+        field="--from",
+        value=" ".join(words[:3]),
+        accepted=", ".join(of.begins),
+        help=None
+        if whose is None
+        else f"it is one of {whose.name}: --from {whose.tool}",
+    )
