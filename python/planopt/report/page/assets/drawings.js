@@ -117,7 +117,8 @@ function tornado(sentence, moves, base, say) {
 function axes(width, height, across, up, left = 56) {
   const scale = (of, start, end) => (of.log ? logarithmic : linear)(of.from, of.to, start, end);
   const x = across && scale(across, left, width - 12), y = scale(up, height - 42, 26);
-  const marks = (of, about) => (of.log ? logTicks(of.from, of.to) : ticks(of.from, of.to, about));
+  const decades = ({ log, from, to }) => log && to / from > 12;
+  const marks = (of, about) => (decades(of) ? logTicks(of.from, of.to) : ticks(of.from, of.to, about));
   const few = (found, most) => (found.length <= most ? found : found.filter((_, at) => at % Math.ceil(found.length / most) === 0));
   const parts = [text(0, 12, up.title), line(left, height - 42, width - 12, height - 42)];
   few(marks(up, 5), 7).forEach((at) => parts.push(line(left, y(at), width - 12, y(at), { class: "grid" }),

@@ -35,29 +35,33 @@ function hostRows(hosts, cells) {
   return rows.slice(0, HOSTS_DRAWN).map(({ from, to, row }) => [from === to ? `${from}` : `${from} – ${to}`, ...row]);
 }
 
-function boxes(width, hosts, stages, host, card, { hardware, candidate }) {
-  const row = Math.min(hosts.length, width > 620 ? 2 : 1), gap = 14, wide = (width - gap * (row - 1)) / row, parts = [];
-  const cards = Math.max(...hosts.map((ranks) => ranks.length)), room = Math.max(2, Math.floor((wide - 24) / 92)), lines = Math.ceil(cards / Math.min(cards, room));
-  const across = Math.ceil(cards / lines), tall = 62 + lines * 62 + (hardware.network ? 6 : 0);
+function boxes(width, hosts, stages, host, card, { hardware, candidate, replicas }) {
+  const most = Math.max(...hosts.map((ranks) => ranks.length)), room = Math.max(1, Math.floor(width / Math.max(180, Math.min(most, 4) * 80)));
+  const row = Math.ceil(hosts.length / Math.ceil(hosts.length / Math.min(hosts.length, room))), gap = 14, wide = (width - gap * (row - 1)) / row, parts = [];
+  const lines = Math.ceil(most / Math.max(2, Math.floor((wide - 24) / 92))), across = Math.ceil(most / lines), head = most > 1 ? 44 : 12, tall = head + lines * 62 - 4;
   hosts.forEach((ranks, at) => {
     const left = (at % row) * (wide + gap), top = Math.floor(at / row) * (tall + 30), step = (wide - 24) / across;
-    parts.push(text(left, top + 12, `${host} ${at + 1} of ${hosts.length}`, { class: "strong" }), rect(left + 0.5, top + 18.5, wide - 1, tall, { class: "host", rx: 6 }));
-    if (hardware.link && cards > 1) parts.push(text(left + wide / 2, top + 36, fitted(hardware.link, wide - 24), { "text-anchor": "middle" }));
+    parts.push(text(left, top + 12, hosts.length > 1 ? `Host ${at + 1} of ${hosts.length}` : fitted(host, wide), { class: "strong" }), rect(left + 0.5, top + 18.5, wide - 1, tall, { class: "host", rx: 6 }));
+    if (hardware.link && most > 1) parts.push(text(left + wide / 2, top + 36, fitted(hardware.link, wide - 24), { "text-anchor": "middle" }));
     ranks.forEach(({ replica, stage }, slot) => {
-      const x = left + 12 + (slot % across) * step + 3, y = top + 62 + Math.floor(slot / across) * 62, middle = x + (step - 6) / 2;
+      const x = left + 12 + (slot % across) * step + 3, y = top + 18 + head + Math.floor(slot / across) * 62, middle = x + (step - 6) / 2;
       const peer = slot + 1 < ranks.length && (slot + 1) % across && ranks[slot + 1].replica === replica;
       if (peer) parts.push(svg("path", { class: "link", d: `M${middle} ${y}C${middle} ${y - 14} ${middle + step} ${y - 14} ${middle + step} ${y}` }));
       parts.push(rect(x, y, step - 6, 46, { fill: stages > 1 ? stageColour(stage, stages) : "var(--accent-tint)", stroke: "var(--accent)", rx: 4 }));
       const ink = stages > 1 ? `fill:${onStage(stage, stages)}` : null;
       parts.push(text(middle, y + 20, fitted(card, step - 10), { "text-anchor": "middle", style: ink, class: ink ? null : "strong" }));
-      const shard = shardOf(candidate, stage, replica, step);
+      const shard = shardOf(candidate, stage, replicas > 1 ? `copy ${replica + 1}` : "", step);
       parts.push(text(middle, y + 37, fitted(shard, step - 8), { "text-anchor": "middle", style: ink }));
     });
   });
   return { height: Math.ceil(hosts.length / row) * (tall + 30), parts };
 }
-const shardOf = ({ tp = 1, pp = 1 }, stage, replica, wide) => (pp > 1 ? (wide > 90 ? `stage ${stage + 1}` : `${stage + 1}`)
-  : tp > 1 ? (wide > 96 ? `1/${tp}, copy ${replica + 1}` : `1/${tp}`) : (wide > 90 ? `copy ${replica + 1}` : `${replica + 1}`));
+/** What an accelerator holds, in as many words as there is room for. */
+function shardOf({ tp = 1, pp = 1 }, stage, copy, wide) {
+  const said = [pp > 1 && `stage ${stage + 1}`, tp > 1 && `1/${tp}`, copy].filter(Boolean);
+  while (said.length > 1 && said.join(", ").length * 6.9 > wide - 8) said.pop();
+  return said.join(", ");
+}
 
 function squares(width, hosts, stages, spare, rackHosts) {
   const every = [...hosts.map((ranks) => ranks[0]?.stage ?? 0), ...Array(spare).fill(null)], racked = rackHosts && Math.ceil(every.length / rackHosts) <= RACKS_DRAWN;

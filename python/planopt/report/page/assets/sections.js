@@ -1,5 +1,5 @@
 // The sections that plans of every kind have. Each gives a card, or nothing where the plan has no data for it.
-const card = (size, title, note, ...body) => html("section", { class: `card ${size}`.trim(), "aria-label": title },
+const card = (title, note, ...body) => html("section", { class: "card", "aria-label": title },
   html("h2", {}, title), note ? html("p", { class: "note" }, note) : null, body);
 const several = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 const dayOf = (plan) => plan.provenance?.date ?? "";
@@ -11,11 +11,17 @@ function housesOf(lines) {
   return nameOf(lines, ["accelerator"]) && hosts ? ` in ${hosts === 1 ? "one host" : several(hosts, "host")}` : "";
 }
 /** Two cards side by side; one alone takes the whole width. */
-function pair(...cards) {
-  const there = cards.filter(Boolean);
-  if (there.length === 1) there[0].classList.remove("wide", "narrow", "half");
-  return there;
+function pair(first, second, sizes = ["wide", "narrow"]) {
+  if (first && second) [first, second].forEach((each, at) => each.classList.add(sizes[at]));
+  return [first, second].filter(Boolean);
 }
+const HALVES = ["half", "half"];
+const flowing = (of) => { of.classList.add("flows"); return of; };
+/** Texts as people write them: `×` for counts, code where it is typed. */
+const times = (said) => said.replace(/(\d)x (?=\S)/g, "$1 × ").replace(/ x (?=\S)/g, " × ");
+const marked = (said) => times(said).split("`").map((part, at) => (at % 2 ? html("code", {}, part) : part));
+/** Options as they are typed, none broken inside. */
+const typed = (options) => html("code", {}, Object.entries(options).map(([name, value], at) => [at ? " " : "", html("span", { class: "whole" }, `--${name.replace(/^-+/, "").replaceAll("_", "-")} ${value}`.trim())]));
 const isHourly = (request) => request.procurement != null && request.procurement !== "buy" && request.tokens == null;
 const inFlight = ({ concurrency, sessions: alive }) => concurrency && (alive ? several(concurrency, "session") : `${several(concurrency, "request")} in flight`);
 
@@ -125,9 +131,9 @@ function keyFigures(plan) {
       ["Million tokens", known(plan.usd_per_million_tokens) && perMillion(plan.usd_per_million_tokens), `at the load, ${percent(request.cost?.duty ?? plan.facts?.rates?.duty ?? 1, 0)} of hours`],
       ["Throughput", known(totals.tokens_per_second) && `${rate(totals.tokens_per_second)} tok/s`, known(totals.requests_per_second) && `${rate(totals.requests_per_second)} requests/s`],
       ["MFU", known(of.mfu) && percent(of.mfu), known(of.goodput) && `goodput ${percent(of.goodput)}`], ["The run", known(of.run?.usd) && money(of.run.usd, true), "of the cluster's life"],
-      ["Power", known(plan.power_watts) && watts(plan.power_watts), carbon], ["Space", totals.rack_units && `${rate(totals.rack_units)} units`, "of 42 a rack"]];
+      ["Power", known(plan.power_watts) && watts(plan.power_watts), carbon], ["Space", totals.rack_units && `${count(totals.rack_units)} units`, "of 42 a rack"]];
   const there = figures.filter(([, figure]) => figure && figure !== UNKNOWN);
-  return there.length ? html("dl", { class: "keys" }, there.map(([name, figure, more]) => html("div", {}, html("dt", {}, name), html("dd", {}, figure), more && html("small", {}, more)))) : null;
+  return there.length ? html("dl", { class: "keys" }, there.map(([name, figure, more]) => html("div", {}, html("dt", {}, name), html("dd", {}, figure.split(" ").map((part, at) => (at ? html("span", {}, ` ${part}`) : part))), more && html("small", {}, more)))) : null;
 }
 
 // --- Money ------------------------------------------------------------------------------
@@ -151,14 +157,14 @@ function priceFrom(line, day) {
   const ends = [line.unit_price_low_usd, line.unit_price_high_usd].map((usd) => known(usd) && money(usd));
   return [isWeak(line, day) ? html("span", { class: "warn" }, `! ${said}`) : said, ends.some(Boolean) && html("small", {}, `seen ${ends[0] ? `from ${ends[0]}` : ""} ${ends[1] ? `up to ${ends[1]}` : ""}`)];
 }
-function bill(plan, size = "wide") {
+function bill(plan) {
   const lines = plan.bill_of_materials.filter((each) => each.quantity), day = dayOf(plan);
   if (!lines.length) return null;
   const rented = (each) => each.kind === "instance", owned = lines.filter((each) => !rented(each));
   const rows = lines.map((each) => ({ cells: [[each.name, html("small", {}, each.kind)], count(each.quantity), rented(each) ? hourly(each.unit_usd_per_hour) : money(each.unit_price_usd),
     rented(each) ? hourly(each.usd_per_hour) : money(each.price_usd), priceFrom(each, day)] }));
   const sources = lines.map((each) => [each.name, sourceOf(each, plan.facts)]).filter(([, cite]) => cite);
-  return card(size, "What to buy", null, table([["Part"], ["Qty", NUMBER], ["Each", NUMBER], ["Total", NUMBER], ["Price from"]], rows,
+  return card("What to buy", null, table([["Part"], ["Qty", NUMBER], ["Each", NUMBER], ["Total", NUMBER], ["Price from"]], rows,
     { total: owned.length ? ["Purchase", "", "", money(plan.price_usd), ""] : null }),
   sources.length ? html("details", {}, html("summary", {}, "Where the prices are from"), html("ul", { class: "said" }, sources.map(([name, cite]) => html("li", {}, html("b", {}, `${name}: `), cited(cite))))) : null);
 }
@@ -169,10 +175,10 @@ function costs(plan) {
   const why = { purchase: `over ${rates.years} years`, electricity: `$${rates.electricity_usd_per_kwh}/kWh at PUE ${rates.pue}`, rack_space: `$${count(rates.rack_usd_per_month)} per rack and month` };
   const shown = parts.map((each) => ({ figure: each.usd_per_hour, place: COST[each.name][1], name: COST[each.name][0], said: hourly(each.usd_per_hour), more: why[each.name] }));
   const out = plan.cost.left_out?.length ? [{ name: `Left out: ${plan.cost.left_out.join(", ")}`, said: "not priced", quiet: true }] : [];
-  return card("narrow", "What it costs to run", `${hourly(plan.tco_usd_per_hour)}, ${percent(rates.duty ?? 1, 0)} of the hours busy.`,
+  return card("What it costs to run", `${hourly(plan.tco_usd_per_hour)}, ${percent(rates.duty ?? 1, 0)} of the hours busy.`,
     stacked(`Parts of ${hourly(plan.tco_usd_per_hour)}`, shown), legend([...shown, ...out]));
 }
-const MOVED = { years: ["Written off over", (value) => `${rate(value)} y`], duty: ["Busy hours", (value) => percent(value, 0)], electricity_usd_per_kwh: ["Electricity", (value) => `$${value.toPrecision(2)}/kWh`],
+const MOVED = { years: ["Written off over", (value) => `${rate(value)} y`], duty: ["Busy hours", (value) => percent(value, 0)], electricity_usd_per_kwh: ["Electricity", (value) => `${perMillion(value)}/kWh`],
   accelerator_price: ["Accelerator price", null], other_prices: ["Other prices", null], speed: ["Speed, 80 %", null] };
 function moves(plan) {
   const rows = (plan.cost.moves ?? []).map((each) => {
@@ -180,7 +186,7 @@ function moves(plan) {
     return { name, at_low: each.at_low_usd_per_million_tokens, at_high: each.at_high_usd_per_million_tokens, low_said: (say ?? share)(each.low), high_said: (say ?? share)(each.high) };
   });
   if (!rows.length || !known(plan.usd_per_million_tokens)) return null;
-  return card("narrow", "What moves the cost", `$ per million tokens, from ${perMillion(plan.usd_per_million_tokens)}, if one assumption is off.`,
+  return card("What moves the cost", `$ per million tokens, from ${perMillion(plan.usd_per_million_tokens)}, if one assumption is off.`,
     tornado("Cost of a million tokens at both ends of each assumption", rows, plan.usd_per_million_tokens, perMillion));
 }
 
@@ -204,30 +210,30 @@ function alternatives(plan, columns) {
   if (!plan.alternatives?.length) return null;
   const [first] = plan.deployments, chosen = { ...columns.chosen(plan), bill_of_materials: plan.bill_of_materials, candidate: first.candidate, hardware: first.hardware, chosen: true };
   const rows = [chosen, ...plan.alternatives], day = dayOf(plan);
-  const option = (each) => [`${each.chosen ? "▸ " : ""}${hardwareOf(each.bill_of_materials) || each.summary}`, each.candidate && html("small", {}, `${layoutOf(each.candidate)}${each.hardware?.hosts > 1 ? `, ${several(each.hardware.hosts, "host")}` : ""}`)];
+  const option = (each) => [`${each.chosen ? "▸ " : ""}${hardwareOf(each.bill_of_materials) || times(each.summary)}`, each.candidate && html("small", {}, `${layoutOf(each.candidate)}${each.hardware?.hosts > 1 ? `, ${several(each.hardware.hosts, "host")}` : ""}`)];
   const all = [["Option", (each) => each, option, "", false],
-    ["Purchase", (each) => each.price_usd, (usd, each) => money(usd, isRough(each.bill_of_materials, day)), NUMBER, true], ...columns.figures,
+    ["Purchase", (each) => each.price_usd, (usd, each) => money(usd || null, isRough(each.bill_of_materials, day)), NUMBER, true], ...columns.figures,
     ["Why not", (each) => each, (each) => (each.chosen ? html("b", {}, "chosen") : [each.why_not, each.why_not === "" && UNKNOWN]), "", false]]
     .filter(([, of, , , sorts]) => !sorts || rows.some((row) => known(of(row))));
-  return card("flows", "Alternatives", columns.note, sortable(all, rows));
+  return flowing(card("Alternatives", columns.note, sortable(all, rows)));
 }
 function sure(plan, more = []) {
   const { evidence } = plan, [shape, , grade] = GRADES[evidence?.grade] ?? [];
   const kinds = (evidence?.kinds ?? []).map((each) => [html("b", {}, `${each.accelerator}: `), `${each.grade}; errors as of ${each.of}, ${count(each.rows)} rows; steps take ${each.low} to ${each.high} of the predicted in 80 % of them`]);
   const prices = [[0.5, plan.price_usd_at_confidence_50], [0.95, plan.price_usd_at_confidence_95]].filter(([, usd]) => known(usd))
     .map(([at, usd]) => `${money(usd, isRough(plan.bill_of_materials, dayOf(plan)))} is held at ${percent(at, 0)}`);
-  const said = [shape && [html("b", {}, `Grade: ${shape} ${grade}.`)], plan.accuracy?.statement, ...kinds, prices.length && [html("b", {}, "Price by confidence: "), `${prices.join("; ")}.`],
-    ...plan.sensitivity.map((each) => [html("b", {}, `${each.change}: `), each.result]), ...more].filter(Boolean);
-  return said.length ? card("half", "How sure this is", null, html("ul", { class: "said" }, said.map((each) => html("li", {}, each)))) : null;
+  const said = [shape && [html("b", {}, `Grade: ${shape} ${grade}.`)], plan.accuracy && marked(plan.accuracy.statement), ...kinds, prices.length && [html("b", {}, "Price by confidence: "), `${prices.join("; ")}.`],
+    ...plan.sensitivity.map((each) => [html("b", {}, html("code", {}, each.change), ": "), times(each.result)]), ...more].filter(Boolean);
+  return said.length ? card("How sure this is", null, html("ul", { class: "said" }, said.map((each) => html("li", {}, each)))) : null;
 }
 function rests(plan) {
   const names = (each) => `${each.names.slice(0, 6).join(", ")}${each.count > 6 ? " …" : ""}`;
   const said = [
-    ...plan.assumed.map((each) => [html("b", {}, `Assumed ${each.name}: `), each.value, each.why && html("small", {}, each.why)]),
-    ...plan.not_considered.map((each) => [html("b", {}, `${each.why} (${count(each.count)} ${each.what}): `), names(each), html("small", {}, each.help)]),
-    ...plan.warnings.filter((each) => each.code !== "W001").map((each) => [html("b", { class: "warn" }, `${each.code} `), each.message, each.help && html("small", {}, each.help)]),
+    ...plan.assumed.map((each) => [html("b", {}, `Assumed ${each.name}: `), each.value, each.why && html("small", {}, marked(each.why))]),
+    ...plan.not_considered.map((each) => [html("b", {}, `${each.why} (${count(each.count)} ${each.what}): `), names(each), html("small", {}, marked(each.help))]),
+    ...plan.warnings.filter((each) => each.code !== "W001").map((each) => [html("b", { class: "warn" }, `${each.code} `), marked(each.message), each.help && html("small", {}, marked(each.help))]),
   ];
-  return said.length ? card("half", "Assumed, and not considered", null, html("ul", { class: "said" }, said.map((each) => html("li", {}, each)))) : null;
+  return said.length ? card("Assumed, and not considered", null, html("ul", { class: "said" }, said.map((each) => html("li", {}, each)))) : null;
 }
 function provenance(plan) {
   const from = plan.provenance, search = plan.search, done = `${count(search.candidates_covered)} candidates${known(search.seconds) ? ` in ${rate(search.seconds)} s` : ""}${search.simulations ? `, ${count(search.simulations)} simulations` : ""}`;
@@ -240,7 +246,7 @@ function memory(plan, more) {
   const places = plan.kind === "serving" ? { ...MEMORY, activations_bytes: ["Activations", 4] } : MEMORY;
   const parts = Object.entries(places).filter(([name]) => held[name] > 0).map(([name, [said, place]]) => ({ name: said, place, figure: held[name], said: gigabytes(held[name]) }));
   const free = held.capacity_bytes - held.total_bytes;
-  return card("narrow", "Memory of each accelerator", `The fullest: ${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} usable.`,
+  return card("Memory of each accelerator", `The fullest: ${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} usable.`,
     stacked(`${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} are used`, parts, { end: Math.max(held.capacity_bytes, held.total_bytes), mark: { at: held.capacity_bytes, said: `${gigabytes(held.capacity_bytes)} usable` } }),
     legend([...parts, { name: "Free", said: gigabytes(free) }, ...more.map(([name, said]) => ({ name, said, quiet: true }))]));
 }

@@ -13,7 +13,7 @@ function tokenTime(plan) {
   const shown = TOKEN.map(([key, name, place]) => ({ name, place, seconds: parts.find(([of]) => of === key)?.[1] })).filter((each) => each.seconds > 0);
   if (!shown.length) return null;
   const promise = plan.promises.find((each) => each.name === "tpot"), total = { name: promise?.percentile ? `${promise.percentile} under the load` : "Time of a token", seconds: shown.reduce((sum, each) => sum + each.seconds, 0) };
-  return card("wide", "Where a token's time goes", `Time per output token${promise?.percentile ? ` at ${promise.percentile}` : ", steady steps"}${promise ? `. Promised: ${duration(promise.asked)}, which is ${rate(1 / promise.asked)} tok/s` : ""}.`,
+  return card("Where a token's time goes", `Time per output token${promise?.percentile ? ` at ${promise.percentile}` : ", steady steps"}${promise ? `. Promised: ${duration(promise.asked)}, which is ${rate(1 / promise.asked)} tok/s` : ""}.`,
     waterfall("Parts of the time of a token", shown, total, promise?.asked));
 }
 function stands(plan, { training = false } = {}) {
@@ -23,8 +23,8 @@ function stands(plan, { training = false } = {}) {
   const spare = evaluation.failures?.spare_hosts ?? 0, hosts = hardware.hosts * (first.units ?? 1), units = plan.facts?.entries?.[`hosts/${hardware.host}`]?.table.rack_units?.value;
   const said = [`${layoutOf(candidate)}: ${several(first.replicas, training ? "run" : "replica")} on ${several(hosts, "host")}${spare ? ` and ${spare} spare` : ""}.`, candidate.pp > 1 ? " Colour and number are the stage of a host's first accelerator." : "",
     hardware.network ? ` Between hosts: ${hardware.network}, ${hardware.nics_per_host} a host${hardware.switch_count ? `, ${several(hardware.switch_count, "switch").replace("switchs", "switches")}` : ""}.` : "", hardware.link ? ` Inside: ${hardware.link}.` : ""].join("");
-  const drawn = clusterDrawing({ ...first, replicas: first.replicas }, { spare, rackHosts: units > 0 ? Math.max(1, Math.floor(42 / units)) : 0, sentence: said, host: fitted(host?.name ?? "Host", 240), card: part?.name ?? candidate.accelerator });
-  return card(hosts > 8 ? "" : "wide", "How it stands", said, drawn);
+  const drawn = clusterDrawing({ ...first, replicas: first.replicas }, { spare, rackHosts: units > 0 ? Math.max(1, Math.floor(42 / units)) : 0, sentence: said, host: host?.name ?? "Host", card: part?.name ?? candidate.accelerator });
+  return card("How it stands", said, drawn);
 }
 function busy(plan) {
   const curve = plan.cost.at_duty ?? [], ways = plan.rent_or_buy;
@@ -33,21 +33,21 @@ function busy(plan) {
   const prices = [...curve.map((each) => each.usd_per_million_tokens), hosted, rented].filter(known), flat = [[hosted, "hosted API", 2], [rented, "rented", 4]].filter(([usd]) => known(usd));
   const draw = (width) => {
     const height = 260, { x, y, parts } = axes(width, height, { from: 0.01, to: 1, log: true, title: "share of the hours that are busy", say: (at) => percent(at, 0) },
-      { from: Math.min(...prices) * 0.8, to: Math.max(...prices) * 1.2, log: true, title: "$ per million tokens", say: (usd) => `$${Number(usd.toPrecision(2))}` });
+      { from: Math.min(...prices) * 0.5, to: Math.max(...prices) * 1.2, log: true, title: "$ per million tokens", say: (usd) => `$${Number(usd.toPrecision(2))}` });
     parts.push(svg("path", { d: path(curve.map((each) => [x(each.duty), y(each.usd_per_million_tokens)])), fill: "none", stroke: series(1), "stroke-width": 2 }));
     flat.forEach(([usd, name, place]) => parts.push(line(x(0.01), y(usd), x(1), y(usd), { stroke: series(place), "stroke-width": 1.5, "stroke-dasharray": "4 3" }),
       text(x(0.0105), y(usd) - 5, `${name} ${perMillion(usd)}`, { class: "halo" })));
     const at = [x(asked), y(plan.usd_per_million_tokens)];
     parts.push(svg("circle", { cx: at[0], cy: at[1], r: 6, fill: series(1), stroke: "var(--panel)", "stroke-width": 1.5 }),
-      text(at[0] - 12, at[1] + 4, `asked: ${percent(asked, 0)}, ${perMillion(plan.usd_per_million_tokens)}`, { class: "strong halo", "text-anchor": "end" }));
+      text(at[0], at[1] + 20, `asked: ${percent(asked, 0)}, ${perMillion(plan.usd_per_million_tokens)}`, { class: "strong halo", "text-anchor": "end" }));
     return { height, parts };
   };
   const pays = ways && (known(ways.break_even_duty) ? ` Owning costs less than renting from ${percent(ways.break_even_duty, 0)} on.` : ways.rent ? " Owning never costs less than renting." : "");
-  return card("wide", "When buying pays", `Cost of a million tokens against how busy the cluster is. Both axes are logarithmic.${pays ?? ""}`,
+  return card(flat.length ? "When buying pays" : "Cost against busy hours", `Cost of a million tokens against how busy the cluster is. Both axes are logarithmic.${pays ?? ""}`,
     figure("Cost of a million tokens against busy hours", draw, ["Busy hours", "Cost of a million tokens"], curve.map((each) => [percent(each.duty, 0), perMillion(each.usd_per_million_tokens)])));
 }
 /** The purchase of each option against what it does; the plan stands out. */
-function scatter(plan, size, title, note, across, marks) {
+function scatter(plan, title, note, across, marks) {
   const day = dayOf(plan), rows = [...plan.alternatives.map((each) => ({ x: across.of(each), y: each.price_usd, name: hardwareOf(each.bill_of_materials) || each.summary, place: 8 })),
     ...(marks ?? []), { x: across.of(null), y: plan.price_usd, name: `this plan, ${money(plan.price_usd, isRough(plan.bill_of_materials, day))}`, place: 1, strong: true }].filter((each) => known(each.x) && known(each.y) && each.y > 0);
   if (rows.length < 3) return null;
@@ -58,7 +58,7 @@ function scatter(plan, size, title, note, across, marks) {
     parts.push(...named(rows, x, y, width, 40, height - 48));
     return { height, parts };
   };
-  return card(size, title, note, figure(title, draw, ["Option", across.title, "Purchase"], rows.map((each) => [each.name, across.say(each.x), money(each.y)])));
+  return card(title, note, figure(title, draw, ["Option", across.title, "Purchase"], rows.map((each) => [each.name, across.say(each.x), money(each.y)])));
 }
 const servingColumns = (plan) => {
   const steady = !plan.request.percentile, of = plan.deployments[0].evaluation;
@@ -73,15 +73,15 @@ function sessions(plan) {
   const tiers = found.tiers ?? [], parts = [{ name: "Found in accelerators' memory", figure: found.hit_rate - tiers.reduce((sum, each) => sum + each.hit_rate, 0), place: 3 },
     ...tiers.map((each, at) => ({ name: `Found in ${each.name}`, figure: each.hit_rate, place: [7, 5][at] ?? 6 })), { name: "Forgotten, read again", figure: found.all_hit_rate - found.hit_rate, place: 2 }]
     .filter((each) => each.figure > 0).map((each) => ({ ...each, said: percent(each.figure) }));
-  return card("narrow", "What sessions find again", `${count(found.alive)} sessions keep ${prefixed(found.needed_kv_tokens)} tokens between turns; a replica holds ${prefixed(found.kv_tokens)}.`,
+  return card("What sessions find again", `${count(found.alive)} sessions keep ${prefixed(found.needed_kv_tokens)} tokens between turns; a replica holds ${prefixed(found.kv_tokens)}.`,
     stacked("Tokens of prompts by where they were found", parts, { end: 1 }), legend([...parts, { name: "New in each turn", said: percent(1 - found.all_hit_rate) }]));
 }
 function servingPage(plan) {
   const lines = plan.bill_of_materials, rents = lines.every((each) => each.kind === "instance"), [first] = plan.deployments, of = first.evaluation;
   const more = [["KV cache holds", known(of.kv_capacity_tokens) ? `${prefixed(of.kv_capacity_tokens)} tokens a replica` : UNKNOWN]];
   const asked = plan.request.target_tokens_per_second, speed = { of: (each) => (each ? each.tokens_per_second_per_user : of.decode.tokens_per_second_per_user), asked, title: "tok/s of each user, steady step", say: (at) => `${rate(at)} tok/s` };
-  return [verdict(plan, `${rents ? "Rent" : "Buy"} ${hardwareOf(lines)}${housesOf(lines)}`, served(plan)), pair(bill(plan), costs(plan)), pair(stands(plan), memory(plan, more)), pair(tokenTime(plan), moves(plan)),
-    plan.request.percentile ? null : scatter(plan, "", "Speed against price", "What each option does for its price: further right is faster, further down is cheaper.", speed), alternatives(plan, servingColumns(plan)), pair(busy(plan), sessions(plan)), pair(sure(plan), rests(plan))];
+  return [verdict(plan, `${rents ? "Rent" : "Buy"} ${hardwareOf(lines)}${housesOf(lines)}`, served(plan)), pair(bill(plan), costs(plan)), plan.totals.hosts > 8 ? [stands(plan), memory(plan, more)] : pair(stands(plan), memory(plan, more)), pair(tokenTime(plan), moves(plan)),
+    plan.request.percentile ? null : scatter(plan, "Speed against price", "What each option does for its price: further right is faster, further down is cheaper.", speed), alternatives(plan, servingColumns(plan)), pair(busy(plan), sessions(plan)), pair(sure(plan), rests(plan), HALVES)];
 }
 
 // --- Training ---------------------------------------------------------------------------
@@ -91,11 +91,11 @@ const STEP = [["forward", "Forward", 1], ["backward", "Backward", 3], ["recomput
 const PEAK = { model: ["The model's arithmetic", 1], kernels: ["Kernels below the peak", 4], bubble: ["Bubble and stragglers", 8], communication: ["Communication not hidden", 2], host: ["Host", 5] };
 function stepTime(plan) {
   const of = plan.deployments[0].evaluation, parts = STEP.map(([key, name, place]) => ({ name, place, seconds: of.step[`${key}_seconds`] })).filter((each) => each.seconds > 0);
-  return parts.length ? card("wide", "Where a step's time goes", `${duration(of.step_seconds)}, ${count(of.run?.steps)} times.`, waterfall("Parts of the time of a step", parts, { name: "Step", seconds: of.step_seconds })) : null;
+  return parts.length ? card("Where a step's time goes", `${duration(of.step_seconds)}, ${count(of.run?.steps)} times.`, waterfall("Parts of the time of a step", parts, { name: "Step", seconds: of.step_seconds })) : null;
 }
 function peak(plan) {
   const of = plan.deployments[0].evaluation, parts = (of.peak_parts ?? []).filter((each) => each.share > 0).map((each) => ({ name: PEAK[each.name][0], place: PEAK[each.name][1], figure: each.share, said: percent(each.share) }));
-  return parts.length ? card("half", "What becomes of the peak", `Of the arithmetic that the accelerators could do, ${rate(of.model_tflops_per_accelerator)} TFLOP/s each are the model's (MFU ${percent(of.mfu)}).`,
+  return parts.length ? card("What becomes of the peak", `Of the arithmetic that the accelerators could do, ${rate(of.model_tflops_per_accelerator)} TFLOP/s each are the model's (MFU ${percent(of.mfu)}).`,
     stacked("Shares of the peak", parts, { inside: (part) => part.said }), legend(parts)) : null;
 }
 function failures(plan) {
@@ -104,13 +104,13 @@ function failures(plan) {
   const said = [["A failure every", `${duration(of.interval_seconds)}, ${rate(of.expected)} expected in the run`], ["A checkpoint every", `${duration(of.checkpoint_interval_seconds)}: ${gigabytes(of.checkpoint_bytes)} in ${duration(of.checkpoint_seconds)}`],
     ["Goodput", `${percent(goodput)} of the time counts`], ["Hosts away", `${rate(of.hosts_away)} at any time, ${of.spare_hosts ?? 0} spare: all there ${percent(of.availability)} of the time`],
     ["Accelerator-hours", `${count(run.accelerator_hours)}, of which ${count(run.productive_accelerator_hours)} productive`], ["Energy", `${rate(run.energy_kwh / 1e3)} MWh, ${rate(run.kg_co2e / 1e3)} t CO₂e`], ["Steps", `${count(run.steps)} of ${count(plan.request.global_batch)} sequences of ${count(plan.request.seq_len)} tokens`]];
-  return card("half", "Failures and checkpoints", null, html("ul", { class: "parts" }, said.filter(([, each]) => !each.includes(UNKNOWN)).map(([name, each]) => html("li", {}, html("span", { class: "quiet" }, name), html("b", { style: "white-space:normal;font-weight:400" }, each)))));
+  return card("Failures and checkpoints", null, html("ul", { class: "parts" }, said.filter(([, each]) => !each.includes(UNKNOWN)).map(([name, each]) => html("li", {}, html("span", { class: "quiet" }, name), html("b", { style: "white-space:normal;font-weight:400" }, each)))));
 }
 function renting(plan) {
   const runs = plan.renting?.runs ?? [];
   if (!runs.length) return null;
   const pays = known(plan.renting.break_even_runs) ? `Owning pays from ${rate(plan.renting.break_even_runs)} runs on.` : "Owning never pays.";
-  return card("", "Buy or rent", pays, table([["Rented"], ["Accelerators", NUMBER], ["Days", NUMBER], ["An hour", NUMBER], ["The run", NUMBER]], runs.map((each) => ({ cells: [`${count(each.instances)} × ${each.instance}`, count(each.accelerators), rate(each.days), money(each.usd_per_hour), money(each.run_usd)] }))));
+  return card("Buy or rent", pays, table([["Rented"], ["Accelerators", NUMBER], ["Days", NUMBER], ["An hour", NUMBER], ["The run", NUMBER]], runs.map((each) => ({ cells: [`${count(each.instances)} × ${each.instance}`, count(each.accelerators), rate(each.days), money(each.usd_per_hour), money(each.run_usd)] }))));
 }
 function trainingPage(plan) {
   const lines = plan.bill_of_materials, [first] = plan.deployments, of = first.evaluation, { request } = plan, steps = pipelineDrawing(first.candidate, of.step);
@@ -120,8 +120,8 @@ function trainingPage(plan) {
   const columns = { note: "The cheapest cluster of each other accelerator that ends in time.", chosen: () => ({ price_usd: plan.price_usd, days: of.days, mfu: of.mfu, run_usd: of.run.usd, power_watts: plan.power_watts }),
     figures: [["Days", (each) => each.days, rate, NUMBER, true], ["MFU", (each) => each.mfu, (mfu) => percent(mfu), NUMBER, true], ["One run", (each) => each.run_usd, (usd) => money(usd, true), NUMBER, true], ["Power", (each) => each.power_watts, watts, NUMBER, true]] };
   return [verdict(plan, `${plan.price_usd ? "Buy" : "Rent"} ${hardwareOf(lines)}${housesOf(lines)}`, lead), pair(bill(plan), costs(plan)), pair(stepTime(plan), memory(plan, [])), stands(plan, { training: true }),
-    steps && card("", "One step of the pipeline", `${first.candidate.pp} stages, ${count(first.candidate.micro_batches)} micro-batches, ${(first.candidate.schedule ?? "1f1b").toUpperCase()}${first.candidate.vpp > 1 ? `, ${first.candidate.vpp} chunks a stage` : ""}. What is empty is the bubble.`, steps),
-    pair(peak(plan), failures(plan)), scatter(plan, "", "Price against days", "The cheapest cluster of each accelerator, and of other deadlines.", deadline, marks), alternatives(plan, columns), renting(plan), pair(sure(plan), moves(plan)), rests(plan)];
+    steps && card("One step of the pipeline", `${first.candidate.pp} stages, ${count(first.candidate.micro_batches)} micro-batches, ${(first.candidate.schedule ?? "1f1b").toUpperCase()}${first.candidate.vpp > 1 ? `, ${first.candidate.vpp} chunks a stage` : ""}. What is empty is the bubble.`, steps),
+    pair(peak(plan), failures(plan), HALVES), scatter(plan, "Price against days", "The cheapest cluster of each accelerator, and of other deadlines.", deadline, marks), alternatives(plan, columns), renting(plan), pair(sure(plan), moves(plan)), rests(plan)];
 }
 
 // --- Fleets -----------------------------------------------------------------------------
@@ -129,7 +129,7 @@ function trainingPage(plan) {
 function quarters(plan) {
   const columns = plan.periods.map((each) => ({ name: `${each.period}`, parts: [{ figure: each.purchase_usd, place: 1 }, { figure: each.rent_usd, place: 4 }] })), hours = plan.request.period_hours;
   const say = alike([Math.max(...plan.periods.map((each) => each.purchase_usd + each.rent_usd))], 1e6, "M"), usd = (figure) => `$${say(figure)}`.replace(" M", "M");
-  return plan.periods.length ? card("wide", "What is paid in each period", `Periods of ${count(hours)} hours.`, figure("Purchase and rent by period", (width) => columnsOf(width, 260, columns, { title: "paid in the period", say: usd }), ["Period", "Purchase", "Rent", "Power"],
+  return plan.periods.length ? card("What is paid in each period", `Periods of ${count(hours)} hours.`, figure("Purchase and rent by period", (width) => columnsOf(width, 260, columns, { title: "paid in the period", say: usd }), ["Period", "Purchase", "Rent", "Power"],
     plan.periods.map((each) => [each.period, money(each.purchase_usd), money(each.rent_usd), watts(each.power_watts)])), keys([["purchase", 1], ["rent", 4]])) : null;
 }
 function demand(plan) {
@@ -143,33 +143,32 @@ function demand(plan) {
     });
     return { height: rows.length * 24 + 6, parts };
   };
-  return rows.length ? card("", "Demand and what is left after a failure, last period", "Requests per second at the peak, each on its own scale: mark, asked; colour, kept when the worst has failed; grey, in all.",
+  return rows.length ? card("Demand and what is left after a failure, last period", "Requests per second at the peak, each on its own scale: mark, asked; colour, kept when the worst has failed; grey, in all.",
     figure("Demand and capacity of each stream", draw, ["Stream", "Asked", "After the worst failure", "In all"], rows.map((row) => [row.name, rate(row.asked), rate(row.kept), rate(row.all)]))) : null;
 }
 function actions(plan) {
-  return card("flows", "What to do", null, table([["Period", NUMBER], ["Actions"], ["Purchase", NUMBER], ["Rent", NUMBER]],
-    plan.periods.map((each) => ({ cells: [each.period, each.actions.length ? each.actions.map((action) => html("div", {}, action)) : "nothing", money(each.purchase_usd), money(each.rent_usd)] }))));
+  return flowing(card("What to do", null, table([["Period", NUMBER], ["Actions"], ["Purchase", NUMBER], ["Rent", NUMBER]],
+    plan.periods.map((each) => ({ cells: [each.period, each.actions.length ? each.actions.map((action) => html("div", {}, action)) : "nothing", money(each.purchase_usd), money(each.rent_usd)] })))));
 }
 function oneType(plan) {
-  return plan.one_type.length ? card("narrow", "Of one type alone", "The best fleet of a single kind of accelerator.", table([["Accelerator"], ["Total", NUMBER], ["More", NUMBER], ["Why not"]],
+  return plan.one_type.length ? card("Of one type alone", "The best fleet of a single kind of accelerator.", table([["Accelerator"], ["Total", NUMBER], ["More", NUMBER], ["Why not"]],
     plan.one_type.map((each) => ({ cells: [each.accelerator, money(each.total_usd, true), money(each.more_usd, true), each.why ?? each.status] })))) : null;
 }
 function fleetPage(plan) {
   const regions = plan.request.regions.length, lead = `${several(plan.streams.length, "demand")} in ${several(regions, "region")} over ${several(plan.request.periods, "period")}: bought ${money(plan.price_usd, true)}, rented ${money(plan.rent_usd, true)}. Each demand is kept when its worst failure domain is gone.`;
-  return [verdict(plan, `A fleet for ${several(plan.streams.length, "demand")}`, lead), pair(quarters(plan), oneType(plan)), demand(plan), bill(plan), actions(plan), pair(sure(plan), rests(plan))];
+  return [verdict(plan, `A fleet for ${several(plan.streams.length, "demand")}`, lead), pair(quarters(plan), oneType(plan)), demand(plan), bill(plan), actions(plan), pair(sure(plan), rests(plan), HALVES)];
 }
 
 // --- No plan ----------------------------------------------------------------------------
 
-const typed = (options) => Object.entries(options).map(([name, value]) => `--${name.replace(/^-+/, "").replaceAll("_", "-")} ${value}`.trim()).join(" ");
 function conflict(plan) {
   const why = plan.infeasibility ?? { binding: [], nearest: [] }, trains = plan.request.tokens != null;
   const limits = why.binding.map((each) => html("li", {}, html("b", { class: "bad" }, `${each.name} `), each.value, each.detail && html("small", {}, each.detail)));
-  const rows = why.nearest.map((each) => ({ cells: [html("code", {}, typed(each.options)), each.price_usd || !each.usd_per_hour ? money(each.price_usd, each.price_is_rough) : hourly(each.usd_per_hour), rate(trains ? each.days : each.tokens_per_second_per_user), [each.summary, each.note && html("small", {}, each.note)]] }));
-  return [limits.length || why.note ? card("narrow", "Limits in conflict", "Without any one of these there is a plan.", html("ul", { class: "said" }, limits, why.note && html("li", {}, why.note))) : null,
-    rows.length ? card("wide", "Change one thing", "Each was solved and checked.", table([["Change"], ["Price", NUMBER], [trains ? "Days" : "tok/s each", NUMBER], ["With"]], rows)) : null];
+  const rows = why.nearest.map((each) => ({ cells: [typed(each.options), each.price_usd || !each.usd_per_hour ? money(each.price_usd, each.price_is_rough) : hourly(each.usd_per_hour), rate(trains ? each.days : each.tokens_per_second_per_user), [times(each.summary), each.note && html("small", {}, each.note)]] }));
+  return [limits.length || why.note ? card("Limits in conflict", "Without any one of these there is a plan.", html("ul", { class: "said" }, limits, why.note && html("li", {}, why.note))) : null,
+    rows.length ? card("Change one thing", "Each was solved and checked.", table([["Change"], ["Price", NUMBER], [trains ? "Days" : "tok/s each", NUMBER], ["With"]], rows)) : null];
 }
 function nonePage(plan) {
   const { request } = plan, what = request.model ? ` for ${request.model}` : "";
-  return [verdict(plan, plan.why === "time" ? `Nothing found yet${what}` : `No plan${what} meets these limits`, `${count(plan.search.candidates_covered)} candidates were covered.`), pair(...conflict(plan)), pair(sure(plan), rests(plan))];
+  return [verdict(plan, plan.why === "time" ? `Nothing found yet${what}` : `No plan${what} meets these limits`, `${count(plan.search.candidates_covered)} candidates were covered.`), pair(...conflict(plan), ["narrow", "wide"]), rests(plan)];
 }

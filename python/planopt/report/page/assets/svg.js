@@ -34,7 +34,7 @@ function drawing(sentence, draw) {
     box.replaceChildren(svg("svg", { viewBox: `0 0 ${now} ${height}`, height, role: "img", "aria-label": sentence }, parts));
   };
   drawn.add(paint);
-  new ResizeObserver(paint).observe(box);
+  new ResizeObserver(() => requestAnimationFrame(paint)).observe(box);
   return box;
 }
 function repaint(printing) {

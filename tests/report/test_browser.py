@@ -1,0 +1,105 @@
+"""The page in a browser: it draws what the plan says, and nothing fails.
+
+Needs Chromium (Debian: ``apt-get install chromium``); nightly there is one.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+import planopt
+from planopt.report.page.html import page
+
+if TYPE_CHECKING:
+    from planopt.documents.plan import Plan, PlanDocument
+
+FLEET = Path(__file__).parent.parent / "cli" / "fleet_small.toml"
+HOSTILE = '<img src=x onerror="document.title=1">' + "n" * 300
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no chromium to look at pages with")
+    return found
+
+
+def shown(browser: str, plan: PlanDocument, folder: Path) -> str:
+    """The document of the page after its scripts have run."""
+    file = folder / "plan.html"
+    file.write_text(page(plan), encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
+            *(f"--user-data-dir={folder / 'profile'}", "--window-size=1240,2000"),
+            *("--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom"),
+            file.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=True,
+    )
+    assert "CONSOLE" not in done.stderr, done.stderr
+    return done.stdout.partition("<noscript>")[0]
+
+
+SECTIONS = {
+    "serving": {
+        *("What it costs to run", "How it stands", "Memory of each accelerator"),
+        *("Where a token's time goes", "What moves the cost", "Alternatives"),
+        *("Speed against price", "Cost against busy hours", "How sure this is"),
+        *("Assumed, and not considered", "What to buy"),
+    },
+    "training": {
+        *("What it costs to run", "How it stands", "Memory of each accelerator"),
+        *("Where a step's time goes", "What becomes of the peak", "What to buy"),
+        *("Failures and checkpoints", "Price against days", "Alternatives"),
+        *("What moves the cost", "How sure this is", "Assumed, and not considered"),
+        "One step of the pipeline",
+    },
+    "fleet": {
+        *("What is paid in each period", "What to buy", "What to do"),
+        "Demand and what is left after a failure, last period",
+    },
+    "none": {"Limits in conflict", "Change one thing", "Assumed, and not considered"},
+}
+
+
+def asked(kind: str) -> PlanDocument:
+    match kind:
+        case "serving":
+            return planopt.solve(target="5tok/s", budget=20_000)
+        case "training":
+            return planopt.train("llama-2-70b", tokens="2T", deadline="45d")
+        case "fleet":
+            return planopt.fleet(FLEET, compare=False)
+        case _:
+            return planopt.solve(target="20tok/s", budget=12_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SECTIONS)
+def test_every_drawing_is_there(kind: str, browser: str, tmp_path: Path) -> None:
+    text = shown(browser, asked(kind), tmp_path)
+    titles = set(re.findall(r"<h2>([^<]*)</h2>", text.replace("&nbsp;", " ")))
+    assert SECTIONS[kind] <= titles
+    assert not re.search(r"NaN|undefined|Infinity|\[object", text)
+    drawings = re.findall(r'<div class="drawing">(.)', text)
+    assert set(drawings) <= {"<"}
+    assert text.count('role="img"') == len(drawings)
+
+
+def test_hostile_names_stay_text(browser: str, plan: Plan, tmp_path: Path) -> None:
+    request = msgspec.structs.replace(plan.request, model=HOSTILE)
+    text = shown(browser, msgspec.structs.replace(plan, request=request), tmp_path)
+    assert "<img" not in text
+    assert "&lt;img src=x" in text

@@ -1,0 +1,68 @@
+"""What the style sheet of the page says: contrast of every pair, in light and dark."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations, product
+from pathlib import Path
+
+import pytest
+
+import planopt
+
+SHEET = Path(planopt.__file__).parent / "report" / "page" / "assets" / "page.css"
+TEXT, GRAPHIC = 4.5, 3.0
+"""WCAG 2.2 AA: of text, and of what has to be told apart from what it stands on."""
+
+
+def colours(theme: int) -> dict[str, str]:
+    """The palette of a theme: 0 light, 1 dark."""
+    palette = SHEET.read_text("utf-8").partition("}")[0]
+    found = re.findall(r"--([\w-]+): (?:light-dark\((#\w+), (#\w+)\)|(#\w+))", palette)
+    return {name: (light, dark)[theme] or both for name, light, dark, both in found}
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:]
+    digits = "".join(each * 2 for each in digits) if len(digits) == 3 else digits
+    channels = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4
+        for each in channels
+    ]
+    return sum(
+        each * share
+        for each, share in zip(linear, (0.2126, 0.7152, 0.0722), strict=True)
+    )
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted(map(luminance, (one, other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_contrast(theme: int) -> None:
+    of = colours(theme)
+    assert len(of) == 32
+    told = [*product(("ink", "ink2", "ink3"), ("page", "panel", "tint"))]
+    told += [(name, "panel") for name in ("accent", "good", "warn", "bad")]
+    told += [(name, f"{name}-tint") for name in ("good", "warn", "bad")]
+    told += [("ink", "warn-tint"), ("ink", "accent-tint"), ("ink2", "accent-tint")]
+    told += [(f"t{place}", f"s{place}") for place in range(1, 9)]
+    least = {pair: contrast(of[pair[0]], of[pair[1]]) for pair in told}
+    assert min(least.values()) >= TEXT, min(least, key=lambda pair: least[pair])
+    drawn = [contrast(of[f"s{place}"], of["panel"]) for place in range(1, 9)]
+    assert min(drawn) >= GRAPHIC
+
+
+def test_the_contrast_of_black_on_white_is_known() -> None:
+    assert contrast("#000", "#ffffff") == pytest.approx(21)
+    assert contrast("#767676", "#fff") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_series_differ(theme: int) -> None:
+    of = colours(theme)
+    shown = [of[f"s{place}"] for place in range(1, 9)]
+    assert all(one != other for one, other in combinations(shown, 2))
