@@ -32,6 +32,7 @@ FOLDER = Path(__file__).parent
 GOLDEN = FOLDER / "golden"
 FLEET = FOLDER.parent / "cli" / "fleet_small.toml"
 LARGEST_PAGE = 500_000
+LARGEST_ASSETS = 120_000
 HOSTILE = '</script><script>alert(1)</script><!--<img src=x onerror="alert(2)">|`*'
 KINDS = ("serving", "rented", "training", "fleet", "none")
 
@@ -70,6 +71,12 @@ def run(*arguments: str) -> int:
 
 
 # --- The page -------------------------------------------------------------------------
+
+
+def test_a_page_is_made_of_scripts_and_a_style_sheet_of_ours() -> None:
+    assets = [*(Path(planopt.__file__).parent / "report/page/assets").iterdir()]
+    assert {file.suffix for file in assets} == {".js", ".css"}
+    assert sum(file.stat().st_size for file in assets) < LARGEST_ASSETS
 
 
 class Tags(HTMLParser):

@@ -152,7 +152,7 @@ function pipelineDrawing({ pp = 1, vpp = 1, micro_batches: micro, schedule }, st
   const say = alike([whole], 1, "s"), every = Math.ceil(pp / 6);
   const draw = (width) => {
     const found = timelines(width, rows, whole, { tall: Math.max(3, Math.min(18, 150 / pp)), label: (stage) => ((stage % every === 0 && pp - 1 - stage > every / 2) || stage === pp - 1 ? `stage ${stage + 1}` : null) });
-    ticks(0, whole, 5).forEach((at) => found.parts.push(text(found.x(at), found.height + 13, say(at), { "text-anchor": at ? "middle" : "start", class: "small" })));
+    ticks(0, whole, 5).forEach((at) => found.parts.push(text(found.x(at), found.height + 13, say(at), { "text-anchor": found.x(at) > width - 30 ? "end" : at ? "middle" : "start", class: "small" })));
     return { height: found.height + 18, parts: found.parts };
   };
   const few = [Math.min(pp, 6)];

@@ -35,11 +35,11 @@ function busy(plan) {
     const height = 260, { x, y, parts } = axes(width, height, { from: 0.01, to: 1, log: true, title: "share of the hours that are busy", say: (at) => percent(at, 0) },
       { from: Math.min(...prices) * 0.5, to: Math.max(...prices) * 1.2, log: true, title: "$ per million tokens", say: (usd) => `$${Number(usd.toPrecision(2))}` });
     parts.push(svg("path", { d: path(curve.map((each) => [x(each.duty), y(each.usd_per_million_tokens)])), fill: "none", stroke: series(1), "stroke-width": 2 }));
-    flat.forEach(([usd, name, place]) => parts.push(line(x(0.01), y(usd), x(1), y(usd), { stroke: series(place), "stroke-width": 1.5, "stroke-dasharray": "4 3" }),
-      text(x(0.0105), y(usd) - 5, `${name} ${perMillion(usd)}`, { class: "halo" })));
-    const at = [x(asked), y(plan.usd_per_million_tokens)];
+    flat.forEach(([usd, name, place], order) => parts.push(line(x(0.01), y(usd), x(1), y(usd), { stroke: series(place), "stroke-width": 1.5, "stroke-dasharray": "4 3" }),
+      text(x(order ? 0.1 : 0.0105), y(usd) - 5, `${name} ${perMillion(usd)}`, { class: "halo" })));
+    const at = [x(asked), y(plan.usd_per_million_tokens)], covered = flat.some(([usd]) => Math.abs(y(usd) - 25 - at[1]) < 16);
     parts.push(svg("circle", { cx: at[0], cy: at[1], r: 6, fill: series(1), stroke: "var(--panel)", "stroke-width": 1.5 }),
-      text(at[0], at[1] + 20, `asked: ${percent(asked, 0)}, ${perMillion(plan.usd_per_million_tokens)}`, { class: "strong halo", "text-anchor": "end" }));
+      text(at[0], at[1] + (covered ? -12 : 20), `asked: ${percent(asked, 0)}, ${perMillion(plan.usd_per_million_tokens)}`, { class: "strong halo", "text-anchor": "end" }));
     return { height, parts };
   };
   const pays = ways && (known(ways.break_even_duty) ? ` Owning costs less than renting from ${percent(ways.break_even_duty, 0)} on.` : ways.rent ? " Owning never costs less than renting." : "");
@@ -54,7 +54,8 @@ function scatter(plan, title, note, across, marks) {
   const [xs, ys] = [rows.map((each) => each.x), rows.map((each) => each.y)], ends = (all, margin) => ({ from: Math.min(...all) / margin, to: Math.max(...all) * margin });
   const draw = (width) => {
     const height = Math.max(300, rows.length * 16 + 80), { x, y, parts } = axes(beside(width), height, { ...ends([...xs, across.asked].filter(known), 1.06), title: across.title, say: (at) => grouped(at, at % 1 ? 1 : 0) }, { ...ends(ys, 1.3), log: true, title: "purchase", say: (usd) => `$${prefixed(usd)}` }, 60);
-    if (known(across.asked)) parts.push(line(x(across.asked), 20, x(across.asked), height - 42, { class: "mark" }), text(x(across.asked) + 5, 12, `${across.say(across.asked)} asked`, { class: "halo" }));
+    const late = known(across.asked) && x(across.asked) > width - 110;
+    if (known(across.asked)) parts.push(line(x(across.asked), 20, x(across.asked), height - 42, { class: "mark" }), text(x(across.asked) + (late ? -5 : 5), 12, `${across.say(across.asked)} asked`, { class: "halo", "text-anchor": late ? "end" : "start" }));
     parts.push(...named(rows, x, y, width, 40, height - 48));
     return { height, parts };
   };
