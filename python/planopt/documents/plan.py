@@ -291,6 +291,10 @@ class PlanDocument(Document, frozen=True, kw_only=True):
         bill = BillOfMaterials(self.bill_of_materials)
         msgspec.structs.force_setattr(self, "bill_of_materials", bill)
 
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        return html_of(self)
+
     def raise_if_infeasible(self) -> Self:
         """Return the plan where there is one.
 
@@ -415,10 +419,6 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     rent_or_buy: RentOrBuy | None = None
     """Both ways side by side, where renting was asked about."""
 
-    def _repr_html_(self) -> str:
-        """Show the plan in a notebook."""
-        return html_of(self)
-
 
 class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     """What to buy to train a model, why, and what else was possible."""
@@ -433,10 +433,6 @@ class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     their numbers: at the pace of the slowest, and with stages balanced by speed."""
     renting: Renting | None = None
     """Runs on rented instances, where `--procurement both` asks for them."""
-
-    def _repr_html_(self) -> str:
-        """Show the plan in a notebook."""
-        return html_of(self)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet import FleetPlan
-from planopt.documents.plan import Plan, TrainingPlan
+from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.documents.training import TrainingDocument
 from planopt.report.evaluation import render_evaluation
 from planopt.report.fleet import render_fleet
@@ -30,5 +30,10 @@ def as_text(document: Document) -> str:
 
 
 def as_html(document: Document) -> str:
-    """Show a document in a notebook: the screen, in type of one width."""
-    return f"<pre>{escape(as_text(document))}</pre>"
+    """Show a document in a notebook: a plan as its page, with the screen as text."""
+    text = f"<pre>{escape(as_text(document))}</pre>"
+    if not isinstance(document, PlanDocument):
+        return text
+    from planopt.report.page.html import frame
+
+    return f"{frame(document)}<details><summary>as text</summary>{text}</details>"

@@ -14,12 +14,13 @@ from planopt.printable import printable
 from planopt.report.page.markdown import markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from planopt.documents.plan import PlanDocument
 
 _ASSETS = Path(__file__).with_name("assets")
-_SCRIPTS = ("figures", "svg", "drawings", "machines", "sections", "serving", "page")
+_SCRIPTS = (
+    *("figures", "svg", "drawings", "machines", "sections"),
+    *("serving", "training", "fleet", "none", "page"),
+)
 LARGEST = 400_000
 """Bytes of a plan that a page carries whole; a larger one leaves its facts out."""
 
@@ -35,51 +36,55 @@ _PAGE = """\
 </head>
 <body>
 <noscript><pre>{text}</pre></noscript>
-{appendix}<script type="application/json" id="plan">{plan}</script>
+<script type="application/json" id="plan">{plan}</script>
 <script>{script}</script>
 </body>
 </html>
 """
 
 
-def page(plan: PlanDocument, appendix: str = "") -> str:
-    """Write a page that shows a plan; `appendix` is HTML that stands at its end."""
+def page(plan: PlanDocument) -> str:
+    """Write a page that shows a plan."""
     shown = printable(plan)
-    style, script = _style(), _script()
     model = getattr(shown.request, "model", None) or "fleet"
     return _PAGE.format(
-        policy=_policy(style, script),
+        policy=_policy(),
         title=escape(f"planopt: {model}"),
-        style=style,
+        style=style(),
         text=escape(markdown(shown)),
-        appendix=appendix and f"<template>{appendix}</template>\n",
         plan=_embedded(shown),
-        script=script,
+        script=script(),
     )
 
 
-def _style() -> str:
+def frame(plan: PlanDocument) -> str:
+    """Show a plan in a page of others: the page itself, in a frame of its own."""
+    return (
+        '<iframe sandbox="allow-scripts allow-downloads allow-modals" '
+        'style="width:100%;height:640px;border:0" title="plan" '
+        f'srcdoc="{escape(page(plan))}"></iframe>'
+    )
+
+
+def style() -> str:
+    """Return the style sheet."""
     return _asset("page.css")
 
 
-def _script() -> str:
+def script() -> str:
     """Put the scripts together, where nothing else can see their names."""
-    return f'(() => {{\n"use strict";\n{"".join(map(_asset, _js(_SCRIPTS)))}}})();\n'
-
-
-def _js(names: Iterable[str]) -> list[str]:
-    return [f"{name}.js" for name in names]
+    texts = "".join(_asset(f"{name}.js") for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{texts}}})();\n'
 
 
 def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _policy(style: str, script: str) -> str:
+def _policy() -> str:
     """Let nothing be loaded, and nothing run but what planopt has written."""
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'"
-    )
+    scripts, styles = _hash(script()), _hash(style())
+    return f"default-src 'none'; script-src '{scripts}'; style-src '{styles}'"
 
 
 def _hash(text: str) -> str:

@@ -3,7 +3,8 @@ const card = (title, note, ...body) => html("section", { class: "card", "aria-la
   html("h2", {}, title), note ? html("p", { class: "note" }, note) : null, body);
 const several = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 const dayOf = (plan) => plan.provenance?.date ?? "";
-const nameOf = (lines, kinds) => lines.filter((each) => kinds.includes(each.kind) && each.quantity).map((each) => `${count(each.quantity)} × ${each.name}`).join(" + ");
+const nameOf = (lines, kinds) => lines.filter((each) => kinds.includes(each.kind) && each.quantity).map((each) =>
+  `${count(each.quantity)} × ${each.name}`).join(" + ");
 const hardwareOf = (lines) => nameOf(lines, ["accelerator"]) || nameOf(lines, ["host", "machine", "instance"]);
 /** In how many hosts accelerators are that are bought apart from them. */
 function housesOf(lines) {
@@ -12,7 +13,7 @@ function housesOf(lines) {
 }
 /** Two cards side by side; one alone takes the whole width. */
 function pair(first, second, sizes = ["wide", "narrow"]) {
-  if (first && second) [first, second].forEach((each, at) => each.classList.add(sizes[at]));
+  if (first && second)[first, second].forEach((each, at) => each.classList.add(sizes[at]));
   return [first, second].filter(Boolean);
 }
 const HALVES = ["half", "half"];
@@ -21,64 +22,103 @@ const flowing = (of) => { of.classList.add("flows"); return of; };
 const times = (said) => said.replace(/(\d)x (?=\S)/g, "$1 × ").replace(/ x (?=\S)/g, " × ");
 const marked = (said) => times(said).split("`").map((part, at) => (at % 2 ? html("code", {}, part) : part));
 /** Options as they are typed, none broken inside. */
-const typed = (options) => html("code", {}, Object.entries(options).map(([name, value], at) => [at ? " " : "", html("span", { class: "whole" }, `--${name.replace(/^-+/, "").replaceAll("_", "-")} ${value}`.trim())]));
+const typed = (options) => html("code", {}, Object.entries(options).map(([name, value], at) => [at ? " " : "", html(
+"span", { class: "whole" }, `--${name.replace(/^-+/, "").replaceAll("_", "-")} ${value}`.trim())]));
 const isHourly = (request) => request.procurement != null && request.procurement !== "buy" && request.tokens == null;
-const inFlight = ({ concurrency, sessions: alive }) => concurrency && (alive ? several(concurrency, "session") : `${several(concurrency, "request")} in flight`);
+const inFlight = ({ concurrency, sessions: alive }) => concurrency && (alive ? several(concurrency, "session") :
+  `${several(concurrency, "request")} in flight`);
 
 /** A layout in short: `TP4 × PP2`. */
 function layoutOf(candidate) {
-  const degrees = [["TP", candidate.tp], ["CP", candidate.cp], ["PP", candidate.pp], ["EP", candidate.ep], ["DP", candidate.dp]];
-  return degrees.filter(([, degree]) => degree > 1).map(([name, degree]) => `${name}${count(degree)}`).join(" × ") || "one accelerator";
+  const degrees = [
+    ["TP", candidate.tp],
+    ["CP", candidate.cp],
+    ["PP", candidate.pp],
+    ["EP", candidate.ep],
+    ["DP", candidate.dp]
+  ];
+  return degrees.filter(([, degree]) => degree > 1).map(([name, degree]) => `${name}${count(degree)}`).join(" × ") ||
+    "one accelerator";
 }
 
 /** A table of rows of cells; a column is `[title, class]`. */
 function table(columns, rows, { name, total } = {}) {
   const cell = (content, at, tag) => html(at ? "td" : tag, { class: columns[at][1], scope: at ? null : "row" }, content);
   const row = (cells, attributes) => html("tr", attributes, cells.map((content, at) => cell(content, at, "th")));
-  return html("div", { class: "scroll" }, html("table", { class: name }, html("thead", {}, html("tr", {}, columns.map(([title, how]) => html("th", { class: how, scope: "col" }, title)))),
-    html("tbody", {}, rows.map(({ cells, chosen }) => row(cells, { class: chosen && "chosen" })), total ? row(total, { class: "total" }) : null)));
+  return html("div", { class: "scroll" }, html("table", { class: name }, html("thead", {}, html("tr", {}, columns.map(([title,
+      how]) => html("th", { class: how, scope: "col" }, title)))),
+    html("tbody", {}, rows.map(({ cells, chosen }) => row(cells, { class: chosen && "chosen" })), total ? row(
+    total, { class: "total" }) : null)));
 }
 const NUMBER = "number";
 
 // --- The verdict ------------------------------------------------------------------------
 
-const PROVEN = { cheapest: "Cheapest in the space searched", throughput: "Most throughput in the space searched",
-  "cost-per-token": "Lowest cost per token in the space searched", latency: "Fastest per user in the space searched" };
-const UNPROVEN = { edge: "No cheaper plan can be shown to hold", time: "Best found before the clock ended", space: "Best found, not all was searched" };
-const GRADES = { measured: ["●", "good", "measured on this accelerator"], family: ["◐", "", "measured on its family"], none: ["◌", "warn", "none on this accelerator"] };
-const SAFE = 0.8, DEARER = 1.1;
+const PROVEN = {
+  cheapest: "Cheapest in the space searched",
+  throughput: "Most throughput in the space searched",
+  "cost-per-token": "Lowest cost per token in the space searched",
+  latency: "Fastest per user in the space searched"
+};
+const UNPROVEN = { edge: "No cheaper plan can be shown to hold", time: "Best found before the clock ended",
+  space: "Best found, not all was searched" };
+const GRADES = { measured: ["●", "good", "measured on this accelerator"], family: ["◐", "", "measured on its family"], none: ["◌",
+    "warn", "none on this accelerator"
+  ] };
+const SAFE = 0.8,
+  DEARER = 1.1;
 
 function statusChip(plan) {
   const gap = known(plan.gap) && plan.gap > 0 ? `, gap ${percent(plan.gap)}` : "";
   if (plan.status === "optimal") return html("span", { class: "chip good" }, `✔ ${PROVEN[plan.objective]}`);
-  if (plan.status === "feasible") return html("span", { class: "chip warn" }, `~ ${UNPROVEN[plan.why] ?? "Best found, not proven"}${gap}`);
-  return html("span", { class: "chip bad" }, plan.why === "time" ? "? Nothing found before the clock ended, nothing proven" : "✘ No plan in the space searched");
+  if (plan.status === "feasible") return html("span", { class: "chip warn" },
+    `~ ${UNPROVEN[plan.why] ?? "Best found, not proven"}${gap}`);
+  return html("span", { class: "chip bad" }, plan.why === "time" ? "? Nothing found before the clock ended, nothing proven" :
+    "✘ No plan in the space searched");
 }
+
 function chips(plan) {
   const [shape, how, grade] = GRADES[plan.evidence?.grade] ?? [];
   return [statusChip(plan), shape && html("span", { class: `chip ${how}` }, `${shape} Evidence: ${grade}`),
-    known(plan.probability) && html("span", { class: `chip ${plan.probability < (plan.confidence ?? SAFE) ? "warn" : "good"}` }, `${percent(plan.probability, 0)} that all promises hold`),
-    plan.oldest_price_date && html("span", { class: "chip" }, `oldest price ${plan.oldest_price_date}`)];
+    known(plan.probability) && html("span", { class: `chip ${plan.probability < (plan.confidence ?? SAFE) ? "warn" : "good"}` },
+      `${percent(plan.probability, 0)} that all promises hold`),
+    plan.oldest_price_date && html("span", { class: "chip" }, `oldest price ${plan.oldest_price_date}`)
+  ];
 }
 /** What is paid, and of what. */
 function priceOf(plan) {
-  const rough = isRough(plan.bill_of_materials, dayOf(plan)), { request } = plan;
+  const rough = isRough(plan.bill_of_materials, dayOf(plan)),
+    { request } = plan;
   if (plan.kind === "fleet") return [money(plan.total_usd, rough), "over all periods"];
-  if (isHourly(request)) return [hourly(plan.tco_usd_per_hour), request.budget_usd_per_hour ? `of ${hourly(request.budget_usd_per_hour)}` : plan.price_usd ? `${money(plan.price_usd, rough)} of it to buy` : "rented"];
-  return [money(plan.price_usd, rough), request.budget_usd ? `to buy, of ${money(request.budget_usd)}` : "to buy, no budget was set"];
+  if (isHourly(request)) return [hourly(plan.tco_usd_per_hour), request.budget_usd_per_hour ?
+    `of ${hourly(request.budget_usd_per_hour)}` : plan.price_usd ? `${money(plan.price_usd, rough)} of it to buy` : "rented"
+  ];
+  return [money(plan.price_usd, rough), request.budget_usd ? `to buy, of ${money(request.budget_usd)}` :
+    "to buy, no budget was set"];
 }
 /** The one doubt that could change the decision, with the price of removing it. */
 function doubts(plan) {
-  const rough = isRough(plan.bill_of_materials, dayOf(plan)), safe = plan.price_usd_at_confidence_95, said = [];
+  const rough = isRough(plan.bill_of_materials, dayOf(plan)),
+    safe = plan.price_usd_at_confidence_95,
+    said = [];
   const unsure = known(plan.probability) && plan.probability < (plan.confidence ?? SAFE);
   if (plan.price_usd && (unsure || (known(safe) && safe >= DEARER * plan.price_usd)))
-    said.push(["Likely, not certain.", ` ${percent(plan.probability, 0)} that all promises hold${GRADES[plan.evidence?.grade] ? `; evidence: ${GRADES[plan.evidence.grade][2]}` : ""}.`,
-      known(safe) && safe > plan.price_usd ? `${money(safe, rough)} holds at 95 %` : null]);
-  plan.warnings.filter((each) => each.code === "W001").forEach((each) => said.push(["Low margin.", ` ${each.message}.`, each.help?.match(/`(--[^`]*)`/)?.[1]]));
-  const bound = plan.kind === "fleet" ? money(plan.total_bound_usd, rough) : known(plan.bound_usd) ? money(plan.bound_usd) : hourly(plan.bound_usd_per_hour);
-  if (plan.status === "feasible" && bound !== UNKNOWN) said.push(["Not proven.", ` ${UNPROVEN[plan.why] ?? "The search did not end"}; nothing is below ${bound}.`, null]);
-  return said.map(([what, why, price]) => html("div", { class: "doubt", role: "note" }, html("span", {}, html("b", {}, `! ${what}`), why), price && html("em", {}, price)));
+    said.push(["Likely, not certain.",
+      ` ${percent(plan.probability, 0)} that all promises hold${GRADES[plan.evidence?.grade] ? `; evidence: ${GRADES[plan.evidence.grade][2]}` : ""}.`,
+      known(safe) && safe > plan.price_usd ? `${money(safe, rough)} holds at 95 %` : null
+    ]);
+  plan.warnings.filter((each) => each.code === "W001").forEach((each) => said.push(["Low margin.", ` ${each.message}.`, each.help
+    ?.match(/`(--[^`]*)`/)?.[1]
+  ]));
+  const bound = plan.kind === "fleet" ? money(plan.total_bound_usd, rough) : known(plan.bound_usd) ? money(plan.bound_usd) : hourly(
+    plan.bound_usd_per_hour);
+  if (plan.status === "feasible" && bound !== UNKNOWN) said.push(["Not proven.",
+    ` ${UNPROVEN[plan.why] ?? "The search did not end"}; nothing is below ${bound}.`, null
+  ]);
+  return said.map(([what, why, price]) => html("div", { class: "doubt", role: "note" }, html("span", {}, html("b", {}, `! ${what}`),
+    why), price && html("em", {}, price)));
 }
+
 function verdict(plan, title, lead) {
   const [price, of] = plan.status === "infeasible" ? ["", ""] : priceOf(plan);
   return html("section", { class: "card", id: "answer", "aria-live": "polite" },
@@ -92,48 +132,102 @@ function verdict(plan, title, lead) {
 /** Each promise in the unit that people read, with what is shown beside it. */
 function promised(plan) {
   const days = plan.deployments[0]?.evaluation.intervals?.days;
-  const turned = (seconds) => (known(seconds) && seconds ? 1 / seconds : undefined), load = plan.request;
+  const turned = (seconds) => (known(seconds) && seconds ? 1 / seconds : undefined),
+    load = plan.request;
   const ways = {
-    tpot: (of) => ({ name: "Speed of each user", unit: "tok/s", least: true, say: rate, asked: turned(of.asked), predicted: turned(of.predicted), low: turned(of.high), high: turned(of.low) }),
+    tpot: (of) => ({ name: "Speed of each user", unit: "tok/s", least: true, say: rate, asked: turned(of.asked),
+      predicted: turned(of.predicted), low: turned(of.high), high: turned(of.low) }),
     ttft: (of) => ({ ...of, name: "Time to first token", unit: "ms", say: (seconds) => count(seconds * 1e3) }),
     throughput: (of) => ({ ...of, name: "Throughput", unit: "tok/s", least: true, say: rate }),
     request_rate: (of) => ({ ...of, name: "Requests", unit: "requests/s", least: true, say: rate }),
-    concurrency: (of) => ({ ...of, name: load.sessions ? "Sessions" : "Requests in flight", unit: "", least: true, say: count, exact: true,
-      more: load.prompt_tokens ? `prompt ${count(load.prompt_tokens)} + answer ${count(load.output_tokens)} tokens` : null }),
-    deadline: (of) => ({ name: "Days of the run", unit: "d", say: (value) => rate(value), asked: of.asked / DAY, predicted: of.predicted / DAY,
-      low: known(of.low) ? of.low / DAY : days?.low, high: known(of.high) ? of.high / DAY : days?.high, more: "failures and restarts included" }),
+    concurrency: (of) => ({
+      ...of,
+      name: load.sessions ? "Sessions" : "Requests in flight",
+      unit: "",
+      least: true,
+      say: count,
+      exact: true,
+      more: load.prompt_tokens ? `prompt ${count(load.prompt_tokens)} + answer ${count(load.output_tokens)} tokens` : null
+    }),
+    deadline: (of) => ({
+      name: "Days of the run",
+      unit: "d",
+      say: (value) => rate(value),
+      asked: of.asked / DAY,
+      predicted: of.predicted / DAY,
+      low: known(of.low) ? of.low / DAY : days?.low,
+      high: known(of.high) ? of.high / DAY : days?.high,
+      more: "failures and restarts included"
+    }),
   };
   return plan.promises.map((of) => ({ held: of.held, percentile: of.percentile, ...ways[of.name](of) }));
 }
 /** Held, but with an end of the interval on the other side of what was asked. */
 const crosses = ({ least, asked, low, high }) => (least ? known(low) && low < asked : known(high) && high > asked);
+
 function stateOf(promise) {
   if (!promise.held) return html("b", { class: "bad" }, "✘ not held");
   return crosses(promise) ? html("span", { class: "warn" }, "! held, interval crosses") : html("span", { class: "good" }, "✔ held");
 }
+
 function promises(plan) {
   if (!plan.promises.length) return null;
   const rows = promised(plan).map((each) => {
-    const sign = each.least ? "≥" : "≤", digits = digitsOf(each.predicted), with_ = (value) => (each.say === rate ? grouped(value, digits) : each.say(value));
-    const interval = each.exact ? "exact" : known(each.low) && known(each.high) ? `${with_(each.low)} – ${with_(each.high)}` : UNKNOWN;
-    const sentence = `${each.name}: asked ${sign} ${each.say(each.asked)} ${each.unit}, predicted ${each.say(each.predicted)} ${each.unit}, interval ${interval}`;
-    return { cells: [[each.name, html("small", {}, [each.percentile, each.more].filter(Boolean).join(" · ") || each.unit)], `${sign} ${each.say(each.asked)} ${each.unit}`,
-      [html("b", {}, each.say(each.predicted)), ` ${each.unit}`], interval, intervalBar({ ...each, sentence }), stateOf(each)] };
+    const sign = each.least ? "≥" : "≤",
+      digits = digitsOf(each.predicted),
+      with_ = (value) => (each.say === rate ? grouped(value, digits) : each.say(value));
+    const interval = each.exact ? "exact" : known(each.low) && known(each.high) ? `${with_(each.low)} – ${with_(each.high)}` :
+      UNKNOWN;
+    const sentence =
+      `${each.name}: asked ${sign} ${each.say(each.asked)} ${each.unit}, predicted ${each.say(each.predicted)} ${each.unit}, interval ${interval}`;
+    return {
+      cells: [
+        [each.name, html("small", {}, [each.percentile, each.more].filter(Boolean).join(" · ") || each.unit)],
+        `${sign} ${each.say(each.asked)} ${each.unit}`,
+        [html("b", {}, each.say(each.predicted)), ` ${each.unit}`], interval, intervalBar({ ...each, sentence }), stateOf(
+          each)
+      ]
+    };
   });
-  return table([["Promise"], ["Asked", NUMBER], ["Predicted", NUMBER], ["80 % interval", NUMBER], ["against what was asked", "bars"], ["State"]], rows, { name: "promises" });
+  return table([
+    ["Promise"],
+    ["Asked", NUMBER],
+    ["Predicted", NUMBER],
+    ["80 % interval", NUMBER],
+    ["against what was asked", "bars"],
+    ["State"]
+  ], rows, { name: "promises" });
 }
+
 function keyFigures(plan) {
   const { totals, request } = plan, of = plan.deployments[0]?.evaluation ?? {};
-  const carbon = known(totals.co2_kg_per_year) ? `${rate(totals.co2_kg_per_year / 1e3)} t CO₂e a year` : known(of.run?.kg_co2e) ? `${rate(of.run.kg_co2e / 1e3)} t CO₂e of the run` : "at full load";
-  const figures = plan.kind === "fleet" ? [["Bought", money(plan.capex_usd, true), "in all periods"], ["Rent", money(plan.rent_usd, true), "in all periods"],
-    ["Owned", money(plan.charge_usd, true), "written off, power, space"], ["Power", watts(plan.power_watts), "of hosts at the end"], ["Carbon", known(plan.kg_co2e) && `${rate(plan.kg_co2e / 1e3)} t`, "CO₂e of their electricity"]]
-    : [["Total cost", hourly(plan.tco_usd_per_hour), known(plan.tco_usd_per_hour) && `${money(plan.tco_usd_per_hour * 730)} a month`],
-      ["Million tokens", known(plan.usd_per_million_tokens) && perMillion(plan.usd_per_million_tokens), `at the load, ${percent(request.cost?.duty ?? plan.facts?.rates?.duty ?? 1, 0)} of hours`],
-      ["Throughput", known(totals.tokens_per_second) && `${rate(totals.tokens_per_second)} tok/s`, known(totals.requests_per_second) && `${rate(totals.requests_per_second)} requests/s`],
-      ["MFU", known(of.mfu) && percent(of.mfu), known(of.goodput) && `goodput ${percent(of.goodput)}`], ["The run", known(of.run?.usd) && money(of.run.usd, true), "of the cluster's life"],
-      ["Power", known(plan.power_watts) && watts(plan.power_watts), carbon], ["Space", totals.rack_units && `${count(totals.rack_units)} units`, "of 42 a rack"]];
+  const carbon = known(totals.co2_kg_per_year) ? `${rate(totals.co2_kg_per_year / 1e3)} t CO₂e a year` : known(of.run?.kg_co2e) ?
+    `${rate(of.run.kg_co2e / 1e3)} t CO₂e of the run` : "at full load";
+  const figures = plan.kind === "fleet" ? [
+      ["Bought", money(plan.capex_usd, true), "in all periods"],
+      ["Rent", money(plan.rent_usd, true), "in all periods"],
+      ["Owned", money(plan.charge_usd, true), "written off, power, space"],
+      ["Power", watts(plan.power_watts), "of hosts at the end"],
+      ["Carbon", known(plan.kg_co2e) && `${rate(plan.kg_co2e / 1e3)} t`, "CO₂e of their electricity"]
+    ] :
+    [
+      ["Total cost", hourly(plan.tco_usd_per_hour), known(plan.tco_usd_per_hour) &&
+      `${money(plan.tco_usd_per_hour * 730)} a month`],
+      ["Million tokens", known(plan.usd_per_million_tokens) && perMillion(plan.usd_per_million_tokens),
+        `at the load, ${percent(request.cost?.duty ?? plan.facts?.rates?.duty ?? 1, 0)} of hours`
+      ],
+      ["Throughput", known(totals.tokens_per_second) && `${rate(totals.tokens_per_second)} tok/s`, known(totals
+        .requests_per_second) && `${rate(totals.requests_per_second)} requests/s`
+      ],
+      ["MFU", known(of.mfu) && percent(of.mfu), known(of.goodput) && `goodput ${percent(of.goodput)}`],
+      ["The run", known(of.run?.usd) && money(of.run.usd, true), "of the cluster's life"],
+      ["Power", known(plan.power_watts) && watts(plan.power_watts), carbon],
+      ["Space", totals.rack_units && `${count(totals.rack_units)} units`, "of 42 a rack"]
+    ];
   const there = figures.filter(([, figure]) => figure && figure !== UNKNOWN);
-  return there.length ? html("dl", { class: "keys" }, there.map(([name, figure, more]) => html("div", {}, html("dt", {}, name), html("dd", {}, figure.split(" ").map((part, at) => (at ? html("span", {}, ` ${part}`) : part))), more && html("small", {}, more)))) : null;
+  return there.length ? html("dl", { class: "keys" }, there.map(([name, figure, more]) => html("div", {}, html("dt", {}, name),
+    html("dd", {}, figure.split(" ").map((part, at) => (at ? html("span", {}, ` ${part}`) : part))), more && html("small", {},
+      more)))) : null;
 }
 
 // --- Money ------------------------------------------------------------------------------
@@ -143,50 +237,86 @@ function cited(cite) {
   const found = cite.match(/https?:\/\/[^\s;,)]+|^[\w.-]+\/[\w.-]+@[0-9a-f]{7,40}(, [\w./-]+\/[\w.-]+\.\w+)?/);
   if (!found) return [cite];
   const [repository, file] = found[0].split(", "), [name, commit] = repository.split("@");
-  const at = found[0].startsWith("http") ? found[0] : `https://github.com/${name}/${file ? "blob" : "tree"}/${commit}${file ? `/${file}` : ""}`;
-  return [cite.slice(0, found.index), html("a", { href: at, rel: "noreferrer" }, found[0]), cite.slice(found.index + found[0].length)];
+  const at = found[0].startsWith("http") ? found[0] :
+    `https://github.com/${name}/${file ? "blob" : "tree"}/${commit}${file ? `/${file}` : ""}`;
+  return [cite.slice(0, found.index), html("a", { href: at, rel: "noreferrer" }, found[0]), cite.slice(found.index + found[0]
+    .length)];
 }
 /** The source of a price, as the plan's facts carry it. */
 function sourceOf(line, facts) {
-  const entry = facts?.entries?.[`${line.kind}s/${line.id}`]?.table, price = line.used ? entry?.used_price ?? entry?.price : entry?.price;
+  const entry = facts?.entries?.[`${line.kind}s/${line.id}`]?.table,
+    price = line.used ? entry?.used_price ?? entry?.price : entry?.price;
   return entry?.sources?.[price?.source]?.cite;
 }
 const DOUBTED = { "from-memory": "from memory", assumed: "assumed", derived: "derived", given: "given" };
+
 function priceFrom(line, day) {
   const said = [line.price_date, DOUBTED[line.price_status], line.used && "used"].filter(Boolean).join(" · ") || UNKNOWN;
   const ends = [line.unit_price_low_usd, line.unit_price_high_usd].map((usd) => known(usd) && money(usd));
-  return [isWeak(line, day) ? html("span", { class: "warn" }, `! ${said}`) : said, ends.some(Boolean) && html("small", {}, `seen ${ends[0] ? `from ${ends[0]}` : ""} ${ends[1] ? `up to ${ends[1]}` : ""}`)];
+  return [isWeak(line, day) ? html("span", { class: "warn" }, `! ${said}`) : said, ends.some(Boolean) && html("small", {},
+    `seen ${ends[0] ? `from ${ends[0]}` : ""} ${ends[1] ? `up to ${ends[1]}` : ""}`)];
 }
+
 function bill(plan) {
-  const lines = plan.bill_of_materials.filter((each) => each.quantity), day = dayOf(plan);
+  const lines = plan.bill_of_materials.filter((each) => each.quantity),
+    day = dayOf(plan);
   if (!lines.length) return null;
-  const rented = (each) => each.kind === "instance", owned = lines.filter((each) => !rented(each));
-  const rows = lines.map((each) => ({ cells: [[each.name, html("small", {}, each.kind)], count(each.quantity), rented(each) ? hourly(each.unit_usd_per_hour) : money(each.unit_price_usd),
-    rented(each) ? hourly(each.usd_per_hour) : money(each.price_usd), priceFrom(each, day)] }));
+  const rented = (each) => each.kind === "instance",
+    owned = lines.filter((each) => !rented(each));
+  const rows = lines.map((each) => ({
+    cells: [
+      [each.name, html("small", {}, each.kind)], count(each.quantity), rented(each) ? hourly(each.unit_usd_per_hour) :
+      money(each.unit_price_usd),
+      rented(each) ? hourly(each.usd_per_hour) : money(each.price_usd), priceFrom(each, day)
+    ]
+  }));
   const sources = lines.map((each) => [each.name, sourceOf(each, plan.facts)]).filter(([, cite]) => cite);
-  return card("What to buy", null, table([["Part"], ["Qty", NUMBER], ["Each", NUMBER], ["Total", NUMBER], ["Price from"]], rows,
-    { total: owned.length ? ["Purchase", "", "", money(plan.price_usd), ""] : null }),
-  sources.length ? html("details", {}, html("summary", {}, "Where the prices are from"), html("ul", { class: "said" }, sources.map(([name, cite]) => html("li", {}, html("b", {}, `${name}: `), cited(cite))))) : null);
+  return card("What to buy", null, table([
+      ["Part"],
+      ["Qty", NUMBER],
+      ["Each", NUMBER],
+      ["Total", NUMBER],
+      ["Price from"]
+    ], rows, { total: owned.length ? ["Purchase", "", "", money(plan.price_usd), ""] : null }),
+    sources.length ? html("details", {}, html("summary", {}, "Where the prices are from"), html("ul", { class: "said" }, sources
+      .map(([name, cite]) => html("li", {}, html("b", {}, `${name}: `), cited(cite))))) : null);
 }
-const COST = { purchase: ["Purchase, written off", 1], electricity: ["Electricity", 2], rack_space: ["Rack space", 3], rent: ["Rent", 4] };
+const COST = { purchase: ["Purchase, written off", 1], electricity: ["Electricity", 2], rack_space: ["Rack space", 3], rent: [
+    "Rent", 4
+  ] };
+
 function costs(plan) {
-  const parts = (plan.cost.parts ?? []).filter((each) => each.usd_per_hour > 0), rates = plan.facts?.rates ?? {};
+  const parts = (plan.cost.parts ?? []).filter((each) => each.usd_per_hour > 0),
+    rates = plan.facts?.rates ?? {};
   if (!parts.length) return null;
-  const why = { purchase: `over ${rates.years} years`, electricity: `$${rates.electricity_usd_per_kwh}/kWh at PUE ${rates.pue}`, rack_space: `$${count(rates.rack_usd_per_month)} per rack and month` };
-  const shown = parts.map((each) => ({ figure: each.usd_per_hour, place: COST[each.name][1], name: COST[each.name][0], said: hourly(each.usd_per_hour), more: why[each.name] }));
-  const out = plan.cost.left_out?.length ? [{ name: `Left out: ${plan.cost.left_out.join(", ")}`, said: "not priced", quiet: true }] : [];
+  const why = { purchase: `over ${rates.years} years`, electricity: `$${rates.electricity_usd_per_kwh}/kWh at PUE ${rates.pue}`,
+    rack_space: `$${count(rates.rack_usd_per_month)} per rack and month` };
+  const shown = parts.map((each) => ({ figure: each.usd_per_hour, place: COST[each.name][1], name: COST[each.name][0], said: hourly(
+      each.usd_per_hour), more: why[each.name] }));
+  const out = plan.cost.left_out?.length ? [{ name: `Left out: ${plan.cost.left_out.join(", ")}`, said: "not priced",
+    quiet: true }] : [];
   return card("What it costs to run", `${hourly(plan.tco_usd_per_hour)}, ${percent(rates.duty ?? 1, 0)} of the hours busy.`,
     stacked(`Parts of ${hourly(plan.tco_usd_per_hour)}`, shown), legend([...shown, ...out]));
 }
-const MOVED = { years: ["Written off over", (value) => `${rate(value)} y`], duty: ["Busy hours", (value) => percent(value, 0)], electricity_usd_per_kwh: ["Electricity", (value) => `${perMillion(value)}/kWh`],
-  accelerator_price: ["Accelerator price", null], other_prices: ["Other prices", null], speed: ["Speed, 80 %", null] };
+const MOVED = {
+  years: ["Written off over", (value) => `${rate(value)} y`],
+  duty: ["Busy hours", (value) => percent(value, 0)],
+  electricity_usd_per_kwh: ["Electricity", (value) => `${perMillion(value)}/kWh`],
+  accelerator_price: ["Accelerator price", null],
+  other_prices: ["Other prices", null],
+  speed: ["Speed, 80 %", null]
+};
+
 function moves(plan) {
   const rows = (plan.cost.moves ?? []).map((each) => {
-    const [name, say] = MOVED[each.name] ?? [each.name, rate], share = (value) => `${value > 1 ? "+" : "−"}${percent(Math.abs(value - 1), 0)}`;
-    return { name, at_low: each.at_low_usd_per_million_tokens, at_high: each.at_high_usd_per_million_tokens, low_said: (say ?? share)(each.low), high_said: (say ?? share)(each.high) };
+    const [name, say] = MOVED[each.name] ?? [each.name, rate], share = (value) =>
+      `${value > 1 ? "+" : "−"}${percent(Math.abs(value - 1), 0)}`;
+    return { name, at_low: each.at_low_usd_per_million_tokens, at_high: each.at_high_usd_per_million_tokens, low_said: (say ??
+        share)(each.low), high_said: (say ?? share)(each.high) };
   });
   if (!rows.length || !known(plan.usd_per_million_tokens)) return null;
-  return card("What moves the cost", `$ per million tokens, from ${perMillion(plan.usd_per_million_tokens)}, if one assumption is off.`,
+  return card("What moves the cost",
+    `$ per million tokens, from ${perMillion(plan.usd_per_million_tokens)}, if one assumption is off.`,
     tornado("Cost of a million tokens at both ends of each assumption", rows, plan.usd_per_million_tokens, perMillion));
 }
 
@@ -194,59 +324,159 @@ function moves(plan) {
 
 /** A table of alternatives whose columns sort: `[title, of(row), say]`. */
 function sortable(columns, rows) {
-  const body = html("tbody"), heads = columns.map(([title, , , how], at) => html("th", { class: how, scope: "col" }, columns[at][4] ? html("button", { type: "button", onclick: () => sort(at) }, title) : title));
-  let order = rows, by = [-1, 1];
-  const show = () => body.replaceChildren(...order.map((row) => html("tr", { class: row.chosen && "chosen" }, columns.map(([, of, say, how], at) => html(at ? "td" : "th", { class: how, scope: at ? null : "row" }, say(of(row), row))))));
+  const body = html("tbody"),
+    heads = columns.map(([title, , , how], at) => html("th", { class: how, scope: "col" }, columns[at][4] ? html(
+    "button", { type: "button", onclick: () => sort(at) }, title) : title));
+  let order = rows,
+    by = [-1, 1];
+  const show = () => body.replaceChildren(...order.map((row) => html("tr", { class: row.chosen && "chosen" }, columns.map(([, of,
+    say, how
+  ], at) => html(at ? "td" : "th", { class: how, scope: at ? null : "row" }, say(of(row), row))))));
   const sort = (at) => {
     by = [at, by[0] === at ? -by[1] : 1];
     order = [...rows].sort((a, b) => ((columns[at][1](a) ?? Infinity) - (columns[at][1](b) ?? Infinity)) * by[1]);
-    heads.forEach((head, place) => (place === at ? head.setAttribute("aria-sort", by[1] > 0 ? "ascending" : "descending") : head.removeAttribute("aria-sort")));
+    heads.forEach((head, place) => (place === at ? head.setAttribute("aria-sort", by[1] > 0 ? "ascending" : "descending") : head
+      .removeAttribute("aria-sort")));
     show();
   };
   show();
   return html("div", { class: "scroll" }, html("table", {}, html("thead", {}, html("tr", {}, heads)), body));
 }
+
 function alternatives(plan, columns) {
   if (!plan.alternatives?.length) return null;
-  const [first] = plan.deployments, chosen = { ...columns.chosen(plan), bill_of_materials: plan.bill_of_materials, candidate: first.candidate, hardware: first.hardware, chosen: true };
-  const rows = [chosen, ...plan.alternatives], day = dayOf(plan);
-  const option = (each) => [`${each.chosen ? "▸ " : ""}${hardwareOf(each.bill_of_materials) || times(each.summary)}`, each.candidate && html("small", {}, `${layoutOf(each.candidate)}${each.hardware?.hosts > 1 ? `, ${several(each.hardware.hosts, "host")}` : ""}`)];
-  const all = [["Option", (each) => each, option, "", false],
-    ["Purchase", (each) => each.price_usd, (usd, each) => money(usd || null, isRough(each.bill_of_materials, day)), NUMBER, true], ...columns.figures,
-    ["Why not", (each) => each, (each) => (each.chosen ? html("b", {}, "chosen") : [each.why_not, each.why_not === "" && UNKNOWN]), "", false]]
+  const [first] = plan.deployments, chosen = { ...columns.chosen(plan), bill_of_materials: plan.bill_of_materials, candidate: first
+      .candidate, hardware: first.hardware, chosen: true };
+  const rows = [chosen, ...plan.alternatives],
+    day = dayOf(plan);
+  const option = (each) => [`${each.chosen ? "▸ " : ""}${hardwareOf(each.bill_of_materials) || times(each.summary)}`, each
+    .candidate && html("small", {},
+      `${layoutOf(each.candidate)}${each.hardware?.hosts > 1 ? `, ${several(each.hardware.hosts, "host")}` : ""}`)
+  ];
+  const all = [
+      ["Option", (each) => each, option, "", false],
+      ["Purchase", (each) => each.price_usd, (usd, each) => money(usd || null, isRough(each.bill_of_materials, day)), NUMBER, true],
+      ...columns.figures,
+      ["Why not", (each) => each, (each) => (each.chosen ? html("b", {}, "chosen") : [each.why_not, each.why_not === "" &&
+        UNKNOWN]), "", false
+      ]
+    ]
     .filter(([, of, , , sorts]) => !sorts || rows.some((row) => known(of(row))));
   return flowing(card("Alternatives", columns.note, sortable(all, rows)));
 }
+
 function sure(plan, more = []) {
   const { evidence } = plan, [shape, , grade] = GRADES[evidence?.grade] ?? [];
-  const kinds = (evidence?.kinds ?? []).map((each) => [html("b", {}, `${each.accelerator}: `), `${each.grade}; errors as of ${each.of}, ${count(each.rows)} rows; steps take ${each.low} to ${each.high} of the predicted in 80 % of them`]);
-  const prices = [[0.5, plan.price_usd_at_confidence_50], [0.95, plan.price_usd_at_confidence_95]].filter(([, usd]) => known(usd))
+  const kinds = (evidence?.kinds ?? []).map((each) => [html("b", {}, `${each.accelerator}: `),
+    `${each.grade}; errors as of ${each.of}, ${count(each.rows)} rows; steps take ${each.low} to ${each.high} of the predicted in 80 % of them`
+  ]);
+  const prices = [
+      [0.5, plan.price_usd_at_confidence_50],
+      [0.95, plan.price_usd_at_confidence_95]
+    ].filter(([, usd]) => known(usd))
     .map(([at, usd]) => `${money(usd, isRough(plan.bill_of_materials, dayOf(plan)))} is held at ${percent(at, 0)}`);
-  const said = [shape && [html("b", {}, `Grade: ${shape} ${grade}.`)], plan.accuracy && marked(plan.accuracy.statement), ...kinds, prices.length && [html("b", {}, "Price by confidence: "), `${prices.join("; ")}.`],
-    ...plan.sensitivity.map((each) => [html("b", {}, html("code", {}, each.change), ": "), times(each.result)]), ...more].filter(Boolean);
-  return said.length ? card("How sure this is", null, html("ul", { class: "said" }, said.map((each) => html("li", {}, each)))) : null;
+  const said = [shape && [html("b", {}, `Grade: ${shape} ${grade}.`)], plan.accuracy && marked(plan.accuracy.statement), ...kinds,
+    prices.length && [html("b", {}, "Price by confidence: "), `${prices.join("; ")}.`],
+    ...plan.sensitivity.map((each) => [html("b", {}, html("code", {}, each.change), ": "), times(each.result)]), ...more
+  ].filter(Boolean);
+  return said.length ? card("How sure this is", null, html("ul", { class: "said" }, said.map((each) => html("li", {}, each)))) :
+    null;
 }
+
 function rests(plan) {
   const names = (each) => `${each.names.slice(0, 6).join(", ")}${each.count > 6 ? " …" : ""}`;
   const said = [
-    ...plan.assumed.map((each) => [html("b", {}, `Assumed ${each.name}: `), each.value, each.why && html("small", {}, marked(each.why))]),
-    ...plan.not_considered.map((each) => [html("b", {}, `${each.why} (${count(each.count)} ${each.what}): `), names(each), html("small", {}, marked(each.help))]),
-    ...plan.warnings.filter((each) => each.code !== "W001").map((each) => [html("b", { class: "warn" }, `${each.code} `), marked(each.message), each.help && html("small", {}, marked(each.help))]),
+    ...plan.assumed.map((each) => [html("b", {}, `Assumed ${each.name}: `), each.value, each.why && html("small", {}, marked(each
+      .why))]),
+    ...plan.not_considered.map((each) => [html("b", {}, `${each.why} (${count(each.count)} ${each.what}): `), names(each), html(
+      "small", {}, marked(each.help))]),
+    ...plan.warnings.filter((each) => each.code !== "W001").map((each) => [html("b", { class: "warn" }, `${each.code} `), marked(
+      each.message), each.help && html("small", {}, marked(each.help))]),
   ];
-  return said.length ? card("Assumed, and not considered", null, html("ul", { class: "said" }, said.map((each) => html("li", {}, each)))) : null;
+  return said.length ? card("Assumed, and not considered", null, html("ul", { class: "said" }, said.map((each) => html("li", {},
+    each)))) : null;
 }
+
 function provenance(plan) {
-  const from = plan.provenance, search = plan.search, done = `${count(search.candidates_covered)} candidates${known(search.seconds) ? ` in ${rate(search.seconds)} s` : ""}${search.simulations ? `, ${count(search.simulations)} simulations` : ""}`;
-  return html("footer", {}, from && [html("code", {}, from.command), html("br"), `planopt ${from.planopt} · ${from.date} · assumptions ${plan.assumptions ?? UNKNOWN} ${from.assumptions_digest ?? ""} · catalog ${from.catalog_digest} · `], done);
+  const from = plan.provenance,
+    search = plan.search,
+    done =
+    `${count(search.candidates_covered)} candidates${known(search.seconds) ? ` in ${rate(search.seconds)} s` : ""}${search.simulations ? `, ${count(search.simulations)} simulations` : ""}`;
+  return html("footer", {}, from && [html("code", {}, from.command), html("br"),
+    `planopt ${from.planopt} · ${from.date} · assumptions ${plan.assumptions ?? UNKNOWN} ${from.assumptions_digest ?? ""} · catalog ${from.catalog_digest} · `
+  ], done);
 }
-const MEMORY = { weights_bytes: ["Weights", 1], kv_cache_bytes: ["KV cache", 3], gradients_bytes: ["Gradients", 4], optimizer_bytes: ["Optimizer", 5], activations_bytes: ["Activations", 3], overhead_bytes: ["Runtime", 8] };
+// --- The machines -----------------------------------------------------------------------
+
+const MEMORY = { weights_bytes: ["Weights", 1], kv_cache_bytes: ["KV cache", 3], gradients_bytes: ["Gradients", 4],
+  optimizer_bytes: ["Optimizer", 5], activations_bytes: ["Activations", 3], overhead_bytes: ["Runtime", 8] };
+
 function memory(plan, more) {
   const [first] = plan.deployments, held = first?.evaluation.memory;
   if (!held) return null;
   const places = plan.kind === "serving" ? { ...MEMORY, activations_bytes: ["Activations", 4] } : MEMORY;
-  const parts = Object.entries(places).filter(([name]) => held[name] > 0).map(([name, [said, place]]) => ({ name: said, place, figure: held[name], said: gigabytes(held[name]) }));
+  const parts = Object.entries(places).filter(([name]) => held[name] > 0).map(([name, [said, place]]) => ({ name: said, place,
+    figure: held[name], said: gigabytes(held[name]) }));
   const free = held.capacity_bytes - held.total_bytes;
-  return card("Memory of each accelerator", `The fullest: ${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} usable.`,
-    stacked(`${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} are used`, parts, { end: Math.max(held.capacity_bytes, held.total_bytes), mark: { at: held.capacity_bytes, said: `${gigabytes(held.capacity_bytes)} usable` } }),
+  return card("Memory of each accelerator",
+    `The fullest: ${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} usable.`,
+    stacked(`${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} are used`, parts, { end: Math.max(held
+          .capacity_bytes, held.total_bytes), mark: { at: held.capacity_bytes,
+        said: `${gigabytes(held.capacity_bytes)} usable` } }),
     legend([...parts, { name: "Free", said: gigabytes(free) }, ...more.map(([name, said]) => ({ name, said, quiet: true }))]));
+}
+
+const HOUSES = ["host", "machine", "instance"], RACK = 42;
+/** What a deployment is spread over, in words. */
+function spreadOf({ candidate, hardware, replicas, units = 1, evaluation }, what) {
+  const spare = evaluation.failures?.spare_hosts, switches = hardware.switch_count === 1 ? "1 switch" : `${count(hardware.switch_count)} switches`;
+  return [
+    `${layoutOf(candidate)}: ${several(replicas, what)} on ${several(hardware.hosts * units, "host")}${spare ? ` and ${spare} spare` : ""}.`,
+    candidate.pp > 1 && "Colour and number are the stage of a host's first accelerator; ranks are drawn in turn.",
+    hardware.network && `Between hosts: ${hardware.network}, ${hardware.nics_per_host} a host${hardware.switch_count ? `, ${switches}` : ""}.`,
+    hardware.link && `Inside: ${hardware.link}.`,
+  ].filter(Boolean).join(" ");
+}
+function stands(plan, what = "replica") {
+  const drawn = plan.deployments.filter((each) => each.hardware.hosts).map((each) => {
+    const lines = each.bill_of_materials, card_ = lines.find((line) => line.kind === "accelerator")?.name ?? each.candidate.accelerator;
+    const units = plan.facts?.entries?.[`hosts/${each.hardware.host}`]?.table.rack_units?.value;
+    return clusterDrawing(each, {
+      spare: each.evaluation.failures?.spare_hosts ?? 0,
+      rackHosts: units > 0 ? Math.max(1, Math.floor(RACK / units)) : 0,
+      sentence: spreadOf(each, what),
+      host: lines.find((line) => HOUSES.includes(line.kind))?.name ?? "Host",
+      card: card_,
+    });
+  });
+  const said = plan.deployments.map((each) => spreadOf(each, what));
+  if (drawn.length < 2) return drawn.length ? card("How it stands", said[0], drawn) : null;
+  return card("How it stands", null, drawn.map((each, at) => [html("h3", {}, said[at]), each]));
+}
+
+/** The purchase of each option against what it does; the plan stands out. */
+function scatter(plan, title, note, across, marks) {
+  const day = dayOf(plan),
+    rows = [...plan.alternatives.map((each) => ({ x: across.of(each), y: each.price_usd, name: hardwareOf(each.bill_of_materials) ||
+          each.summary, place: 8 })),
+      ...(marks ?? []), { x: across.of(null), y: plan.price_usd,
+        name: `this plan, ${money(plan.price_usd, isRough(plan.bill_of_materials, day))}`, place: 1, strong: true }
+    ].filter((each) => known(each.x) && known(each.y) && each.y > 0);
+  if (rows.length < 3) return null;
+  const [xs, ys] = [rows.map((each) => each.x), rows.map((each) => each.y)], ends = (all, margin) => ({ from: Math.min(...all) /
+      margin, to: Math.max(...all) * margin });
+  const draw = (width) => {
+    const height = Math.max(300, rows.length * 16 + 80),
+      { x, y, parts } = axes(beside(width), height, { ...ends([...xs, across.asked].filter(known), 1.06), title: across.title,
+        say: (at) => grouped(at, at % 1 ? 1 : 0) }, { ...ends(ys, 1.3), log: true, title: "purchase", say: (usd) =>
+          `$${prefixed(usd)}` }, 60);
+    const late = known(across.asked) && x(across.asked) > width - 110;
+    if (known(across.asked)) parts.push(line(x(across.asked), 20, x(across.asked), height - 42, { class: "mark" }), text(x(across
+      .asked) + (late ? -5 : 5), 12, `${across.say(across.asked)} asked`, { class: "halo", "text-anchor": late ? "end" :
+        "start" }));
+    parts.push(...named(rows, x, y, width, 40, height - 48));
+    return { height, parts };
+  };
+  return card(title, note, figure(title, draw, ["Option", across.title, "Purchase"], rows.map((each) => [each.name, across.say(each
+    .x), money(each.y)])));
 }

@@ -8,7 +8,8 @@ function element(space) {
       else if (name === "style") made.style.cssText = value ?? "";
       else if (value != null && value !== false) made.setAttribute(name, value === true ? "" : value);
     }
-    made.append(...children.flat(Infinity).filter((child) => child != null && child !== false).map((child) => child instanceof Node ? child : String(child)));
+    made.append(...children.flat(Infinity).filter((child) => child != null && child !== false).map((child) =>
+      child instanceof Node ? child : String(child)));
     return made;
   };
 }
@@ -19,7 +20,8 @@ const onSeries = (place) => `var(--t${place})`;
 
 const text = (x, y, said, attributes = {}) => svg("text", { x, y, ...attributes }, said);
 const line = (x1, y1, x2, y2, attributes = { class: "axis" }) => svg("line", { x1, y1, x2, y2, ...attributes });
-const rect = (x, y, width, height, attributes = {}) => svg("rect", { x, y, width: Math.max(width, 0), height: Math.max(height, 0), ...attributes });
+const rect = (x, y, width, height, attributes = {}) => svg("rect", { x, y, width: Math.max(width, 0), height: Math.max(height, 0),
+  ...attributes });
 
 const drawn = new Set();
 /** A drawing that is painted again when its width changes: `draw(width)` gives its height and parts. */
@@ -37,6 +39,7 @@ function drawing(sentence, draw) {
   new ResizeObserver(() => requestAnimationFrame(paint)).observe(box);
   return box;
 }
+
 function repaint(printing) {
   document.documentElement.classList.toggle("printing", printing);
   drawn.forEach((paint) => paint());
@@ -49,7 +52,8 @@ const logarithmic = (from, to, start, end) => {
 };
 /** Round numbers between two, about so many. */
 function ticks(from, to, about) {
-  const raw = (to - from) / about || 1, size = 10 ** Math.floor(Math.log10(raw));
+  const raw = (to - from) / about || 1,
+    size = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((times) => times * size).find((each) => each >= raw);
   const first = Math.ceil(from / step - 1e-9);
   return Array.from({ length: Math.floor(to / step + 1e-9) - first + 1 }, (_, place) => (first + place) * step);
@@ -68,7 +72,8 @@ function spread(places, gap, least, most) {
   order.reverse().forEach((each, at) => { each[0] = Math.min(each[0], at ? order[at - 1][0] - gap : most); });
   return order.sort((a, b) => a[1] - b[1]).map(([place]) => place);
 }
-const hatch = (id, colour) => svg("pattern", { id, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+const hatch = (id, colour) => svg("pattern", { id, width: 5, height: 5, patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)" },
   rect(0, 0, 2.4, 5, { fill: colour }));
 /** Characters that a width has room for. */
 const fitted = (said, width) => {

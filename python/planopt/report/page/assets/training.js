@@ -1,0 +1,104 @@
+// A plan that trains.
+const STEP = [
+  ["forward", "Forward", 1],
+  ["backward", "Backward", 3],
+  ["recompute", "Recomputation", 4],
+  ["bubble", "Bubble", 8],
+  ["tensor", "Tensor parallel", 2],
+  ["context", "Context parallel", 2],
+  ["expert", "Experts' exchange", 2],
+  ["pipeline", "Between stages", 2],
+  ["data", "Data parallel", 2],
+  ["offload", "Offload", 7],
+  ["contention", "Contention", 6],
+  ["straggler", "Stragglers", 5],
+  ["host", "Host", 8],
+  ["optimizer", "Optimizer", 4]
+];
+const PEAK = { model: ["The model's arithmetic", 1], kernels: ["Kernels below the peak", 4], bubble: ["Bubble and stragglers", 8],
+  communication: ["Communication not hidden", 2], host: ["Host", 5] };
+
+function stepTime(plan) {
+  const of = plan.deployments[0].evaluation, parts = STEP.map(([key, name, place]) => ({ name, place, seconds: of.step[
+      `${key}_seconds`] })).filter((each) => each.seconds > 0);
+  return parts.length ? card("Where a step's time goes", `${duration(of.step_seconds)}, ${count(of.run?.steps)} times.`, waterfall(
+    "Parts of the time of a step", parts, { name: "Step", seconds: of.step_seconds })) : null;
+}
+
+function peak(plan) {
+  const of = plan.deployments[0].evaluation, parts = (of.peak_parts ?? []).filter((each) => each.share > 0).map((each) =>
+({ name: PEAK[each.name][0], place: PEAK[each.name][1], figure: each.share, said: percent(each.share) }));
+  return parts.length ? card("What becomes of the peak",
+    `Of the arithmetic that the accelerators could do, ${rate(of.model_tflops_per_accelerator)} TFLOP/s each are the model's (MFU ${percent(of.mfu)}).`,
+    stacked("Shares of the peak", parts, { inside: (part) => part.said }), legend(parts)) : null;
+}
+
+function failures(plan) {
+  const { failures: of, goodput, run } = plan.deployments[0].evaluation;
+  if (!known(of?.interval_seconds)) return null;
+  const said = [
+    ["A failure every", `${duration(of.interval_seconds)}, ${rate(of.expected)} expected in the run`],
+    ["A checkpoint every",
+      `${duration(of.checkpoint_interval_seconds)}: ${gigabytes(of.checkpoint_bytes)} in ${duration(of.checkpoint_seconds)}`
+    ],
+    ["Goodput", `${percent(goodput)} of the time counts`],
+    ["Hosts away",
+      `${rate(of.hosts_away)} at any time, ${of.spare_hosts ?? 0} spare: all there ${percent(of.availability)} of the time`
+    ],
+    ["Accelerator-hours", `${count(run.accelerator_hours)}, of which ${count(run.productive_accelerator_hours)} productive`],
+    ["Energy", `${rate(run.energy_kwh / 1e3)} MWh, ${rate(run.kg_co2e / 1e3)} t CO₂e`],
+    ["Steps", `${count(run.steps)} of ${count(plan.request.global_batch)} sequences of ${count(plan.request.seq_len)} tokens`]
+  ];
+  return card("Failures and checkpoints", null, html("ul", { class: "parts" }, said.filter(([, each]) => !each.includes(UNKNOWN))
+    .map(([name, each]) => html("li", {}, html("span", { class: "quiet" }, name), html(
+    "b", { style: "white-space:normal;font-weight:400" }, each)))));
+}
+
+function renting(plan) {
+  const runs = plan.renting?.runs ?? [];
+  if (!runs.length) return null;
+  const pays = known(plan.renting.break_even_runs) ? `Owning pays from ${rate(plan.renting.break_even_runs)} runs on.` :
+    "Owning never pays.";
+  return card("Buy or rent", pays, table([
+    ["Rented"],
+    ["Accelerators", NUMBER],
+    ["Days", NUMBER],
+    ["An hour", NUMBER],
+    ["The run", NUMBER]
+  ], runs.map((each) => ({ cells: [`${count(each.instances)} × ${each.instance}`, count(each.accelerators), rate(each.days),
+      money(each.usd_per_hour), money(each.run_usd)
+    ] }))));
+}
+
+function trainingPage(plan) {
+  const lines = plan.bill_of_materials,
+    [first] = plan.deployments,
+    of = first.evaluation,
+    { request } = plan,
+    steps = pipelineDrawing(first.candidate, of.step);
+  const lead =
+    `Trains ${request.model} on ${prefixed(request.tokens)} tokens in ${rate(of.days)} days, failures included: ${layoutOf(first.candidate)}, micro-batch ${first.candidate.batch} × ${count(first.candidate.micro_batches)}, ${first.candidate.precision}. ${count(of.accelerators)} accelerators at work. ${count(plan.search.candidates_covered)} candidates were covered.`;
+  const deadline = { of: (each) => (each ? each.days : of.days), asked: known(request.deadline_seconds) ? request.deadline_seconds /
+      DAY : undefined, title: "days of the run", say: (days) => `${rate(days)} d` };
+  const marks = plan.sensitivity.map((each) => ({ x: Number(each.result.match(/([\d.]+)d$/)?.[1] ?? NaN), y: each.price_usd,
+    name: each.change, place: 7 }));
+  const columns = {
+    note: "The cheapest cluster of each other accelerator that ends in time.",
+    chosen: () => ({ price_usd: plan.price_usd, days: of.days, mfu: of.mfu, run_usd: of.run.usd, power_watts: plan.power_watts }),
+    figures: [
+      ["Days", (each) => each.days, rate, NUMBER, true],
+      ["MFU", (each) => each.mfu, (mfu) => percent(mfu), NUMBER, true],
+      ["One run", (each) => each.run_usd, (usd) => money(usd, true), NUMBER, true],
+      ["Power", (each) => each.power_watts, watts, NUMBER, true]
+    ]
+  };
+  return [verdict(plan, `${plan.price_usd ? "Buy" : "Rent"} ${hardwareOf(lines)}${housesOf(lines)}`, lead), pair(bill(plan), costs(
+      plan)), pair(stepTime(plan), memory(plan, [])), stands(plan, "run"),
+    steps && card("One step of the pipeline",
+      `${first.candidate.pp} stages, ${count(first.candidate.micro_batches)} micro-batches, ${(first.candidate.schedule ?? "1f1b").toUpperCase()}${first.candidate.vpp > 1 ? `, ${first.candidate.vpp} chunks a stage` : ""}. What is empty is the bubble.`,
+      steps),
+    pair(peak(plan), failures(plan), HALVES), scatter(plan, "Price against days",
+      "The cheapest cluster of each accelerator, and of other deadlines.", deadline, marks), alternatives(plan, columns), renting(
+      plan), pair(sure(plan), moves(plan)), rests(plan)
+  ];
+}
