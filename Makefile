@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-rust: ## Tests of the Rust core
 
 test-python: ## Tests of the Python package and of the command line
 	$(BIN)/pytest
+
+report: ## The report in Chromium, and its workbook in LibreOffice; skipped where there is none
+	$(BIN)/pytest tests/report
 
 fuzz: ## Laws, properties and the independent reference with new random cases, ROUNDS=10 times over
 	for round in $$(seq $(ROUNDS)); do \

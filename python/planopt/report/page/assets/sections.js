@@ -289,7 +289,7 @@ function costs(plan) {
   const parts = (plan.cost.parts ?? []).filter((each) => each.usd_per_hour > 0),
     rates = plan.facts?.rates ?? {};
   if (!parts.length) return null;
-  const why = { purchase: `over ${rates.years} years`, electricity: `$${rates.electricity_usd_per_kwh}/kWh at PUE ${rates.pue}`,
+  const why = { purchase: `over ${rates.years} years`, electricity: `${perMillion(rates.electricity_usd_per_kwh)}/kWh at PUE ${rates.pue}`,
     rack_space: `$${count(rates.rack_usd_per_month)} per rack and month` };
   const shown = parts.map((each) => ({ figure: each.usd_per_hour, place: COST[each.name][1], name: COST[each.name][0], said: hourly(
       each.usd_per_hour), more: why[each.name] }));
@@ -414,16 +414,14 @@ const MEMORY = { weights_bytes: ["Weights", 1], kv_cache_bytes: ["KV cache", 3],
 function memory(plan, more) {
   const [first] = plan.deployments, held = first?.evaluation.memory;
   if (!held) return null;
+  const { total_bytes: total, capacity_bytes: capacity } = held, say = alike([total], GB, "GB");
   const places = plan.kind === "serving" ? { ...MEMORY, activations_bytes: ["Activations", 4] } : MEMORY;
-  const parts = Object.entries(places).filter(([name]) => held[name] > 0).map(([name, [said, place]]) => ({ name: said, place,
-    figure: held[name], said: gigabytes(held[name]) }));
-  const free = held.capacity_bytes - held.total_bytes;
-  return card("Memory of each accelerator",
-    `The fullest: ${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} usable.`,
-    stacked(`${gigabytes(held.total_bytes)} of ${gigabytes(held.capacity_bytes)} are used`, parts, { end: Math.max(held
-          .capacity_bytes, held.total_bytes), mark: { at: held.capacity_bytes,
-        said: `${gigabytes(held.capacity_bytes)} usable` } }),
-    legend([...parts, { name: "Free", said: gigabytes(free) }, ...more.map(([name, said]) => ({ name, said, quiet: true }))]));
+  const parts = Object.entries(places).filter(([name]) => held[name] > 0)
+    .map(([name, [said, place]]) => ({ name: said, place, figure: held[name], said: say(held[name]) }));
+  const mark = { at: capacity, said: `${say(capacity)} usable` }, rest = more.map(([name, said]) => ({ name, said, quiet: true }));
+  return card("Memory of each accelerator", `The fullest: ${say(total)} of ${say(capacity)} usable.`,
+    stacked(`${say(total)} of ${say(capacity)} are used`, parts, { end: Math.max(capacity, total), mark }),
+    legend([...parts, { name: "Free", said: say(capacity - total) }, ...rest]));
 }
 
 const HOUSES = ["host", "machine", "instance"], RACK = 42;

@@ -7,7 +7,7 @@ const TOKEN = [
   ["offload_seconds", "Reading from the host", 7],
   ["host_seconds", "Host and engine", 8],
   ["waiting_seconds", "Waiting for other stages", 6],
-  ["load_seconds", "Prompts and queues", 5]
+  ["load_seconds", "Prompts and queues", LOAD]
 ];
 
 function served(plan) {
@@ -105,6 +105,44 @@ function sessions(plan) {
       said: percent(1 - found.all_hit_rate) }]));
 }
 
+/** One kind of replica for all the work, or one pool for prompts and one for answers. */
+function pools(plan) {
+  const two = plan.disaggregated, [first] = plan.deployments, at = plan.request.percentile ?? "p95";
+  if (!two) return null;
+  const layout = (pool) => `${pool.replicas} × ${layoutOf(pool.candidate)}`;
+  const row = (name, how, of, power) => ({ cells: [[name, html("small", {}, how)], money(of.price_usd), hourly(of.cost.usd_per_hour),
+    duration(of.ttft_seconds[at]), duration(of.tpot_seconds[at]), rate(of.tokens_per_second), watts(power)] });
+  const rows = [
+    row("this plan", layoutOf(first.candidate), { price_usd: plan.price_usd, cost: plan.cost, tokens_per_second: plan.totals.tokens_per_second, ...latenciesOf(first) }, plan.power_watts),
+    row(two.in_time ? "two pools" : "two pools, not in time", `${layout(two.prefill)} for prompts, ${layout(two.decode)} for answers`, two, two.power_watts),
+  ];
+  const columns = [["Build"], ...["Purchase", "TCO", `TTFT ${at}`, `TPOT ${at}`, "tok/s", "Power"].map((title) => [title, NUMBER])];
+  return card("One pool or two", "The best pair of pools that was asked about, simulated.", table(columns, rows));
+}
+const latenciesOf = ({ evaluation: { ttft_seconds, tpot_seconds } }) => ({ ttft_seconds, tpot_seconds });
+
+/** What one step of each limit is worth, and over which prices the choice stays: where the question asked. */
+function limits(plan) {
+  const say = isHourly(plan.request) ? hourly : money;
+  const rows = (plan.steps ?? []).map((each) => ({ cells: [each.limit, each.step, say(each.saves_usd), rate(each.gains_tokens_per_second),
+    (each.binding && each.choice && times(each.choice)) || "not binding"] }));
+  const columns = [["Limit"], ["Step", NUMBER], ["Saves", NUMBER], ["tok/s more", NUMBER], ["Then"]];
+  return rows.length ? card("A step of each limit", "The question was asked again with each.", table(columns, rows)) : null;
+}
+function bands(plan) {
+  const told = plan.uncertainty;
+  if (!told) return null;
+  const within = `the same choice within ${percent(told.price_band, 0)}`;
+  const until = (each, say) => [[each.low_usd ?? each.low, each.low_choice, "below"], [each.high_usd ?? each.high, each.high_choice, "above"]]
+    .filter(([end]) => known(end)).map(([end, choice, side]) => `${side} ${say(end)} ${times(choice ?? "another")}`).join("; ") || within;
+  const rows = [
+    ...told.prices.map((each) => [each.name, money(each.price_usd), until(each, money), money(each.regret_usd)]),
+    ...told.flips.map((each) => [MOVED[each.name]?.[0] ?? each.name.replaceAll("_", " "), rate(each.value), until(each, rate), UNKNOWN]),
+  ].map((cells) => ({ cells }));
+  return card("If prices or assumptions move", `The choice, with each moved by ${percent(told.price_band, 0)} either way.`,
+    table([["What"], ["Now", NUMBER], ["The choice"], ["Regret at worst", NUMBER]], rows));
+}
+
 function servingPage(plan) {
   const lines = plan.bill_of_materials,
     rents = lines.every((each) => each.kind === "instance"),
@@ -121,6 +159,6 @@ function servingPage(plan) {
       plan), moves(plan)),
     plan.request.percentile ? null : scatter(plan, "Speed against price",
       "What each option does for its price: further right is faster, further down is cheaper.", speed), alternatives(plan,
-      servingColumns(plan)), pair(busy(plan), sessions(plan)), pair(sure(plan), rests(plan), HALVES)
+      servingColumns(plan)), pools(plan), limits(plan), bands(plan), pair(busy(plan), sessions(plan)), pair(sure(plan), rests(plan), HALVES)
   ];
 }

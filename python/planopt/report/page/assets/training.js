@@ -54,20 +54,30 @@ function failures(plan) {
     "b", { style: "white-space:normal;font-weight:400" }, each)))));
 }
 
+/** Money spent after so many runs: rented, or on the cluster that is bought. */
+function runsDrawing(runs, rent, plan) {
+  const most = Math.max(runs * 1.6, 4), buy = [[0, plan.price_usd], [runs, runs * rent]];
+  const slope = (buy[1][1] - buy[0][1]) / runs, top = Math.max(most * rent, plan.price_usd + slope * most);
+  const draw = (width) => {
+    const usd = (at) => `$${at ? prefixed(at) : 0}`;
+    const { x, y, parts } = axes(width, 250, { from: 0, to: most, title: "runs of this kind", say: (at) => grouped(at, at % 1 ? 1 : 0) }, { from: 0, to: top, title: "money spent", say: usd }, 60);
+    const way = (points, place, dashes) => svg("path", { d: path(points.map(([at, paid]) => [x(at), y(paid)])), fill: "none", stroke: series(place), "stroke-width": 2, "stroke-dasharray": dashes });
+    parts.push(way([[0, 0], [most, most * rent]], 4, "4 3"), way([buy[0], [most, plan.price_usd + slope * most]], 1),
+      svg("circle", { cx: x(runs), cy: y(runs * rent), r: 5, fill: "var(--panel)", stroke: series(1), "stroke-width": 2 }),
+      text(x(runs), y(runs * rent) + 22, `${rate(runs)} runs: buying pays`, { class: "strong halo", "text-anchor": "middle" }));
+    return { height: 250, parts };
+  };
+  return [figure("Money spent on rented runs, and on the cluster", draw, ["Runs", "Rented", "Bought"],
+    [[0, "$0", money(plan.price_usd)], [rate(runs), money(runs * rent), money(runs * rent)]]), keys([["buy", 1], ["rent", 4]])];
+}
 function renting(plan) {
-  const runs = plan.renting?.runs ?? [];
-  if (!runs.length) return null;
-  const pays = known(plan.renting.break_even_runs) ? `Owning pays from ${rate(plan.renting.break_even_runs)} runs on.` :
-    "Owning never pays.";
-  return card("Buy or rent", pays, table([
-    ["Rented"],
-    ["Accelerators", NUMBER],
-    ["Days", NUMBER],
-    ["An hour", NUMBER],
-    ["The run", NUMBER]
-  ], runs.map((each) => ({ cells: [`${count(each.instances)} × ${each.instance}`, count(each.accelerators), rate(each.days),
-      money(each.usd_per_hour), money(each.run_usd)
-    ] }))));
+  const offers = plan.renting?.runs ?? [], runs = plan.renting?.break_even_runs;
+  if (!offers.length) return null;
+  const pays = known(runs) ? `Owning pays from ${rate(runs)} runs on, against the cheapest offer.` : "Owning never pays.";
+  const columns = [["Rented"], ["Accelerators", NUMBER], ["Days", NUMBER], ["An hour", NUMBER], ["The run", NUMBER]];
+  const rows = offers.map((each) => ({ cells: [`${count(each.instances)} × ${each.instance}`, count(each.accelerators), rate(each.days),
+    money(each.usd_per_hour), money(each.run_usd)] }));
+  return card("Buy or rent", pays, known(runs) && plan.price_usd ? runsDrawing(runs, offers[0].run_usd, plan) : null, table(columns, rows));
 }
 
 function trainingPage(plan) {
