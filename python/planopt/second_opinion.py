@@ -42,6 +42,7 @@ __all__ = [
     "Mismatch",
     "Verdict",
     "all_reduce_in_a_host",
+    "derivation_of_plan",
     "derivation_of_serving",
     "derivation_of_training",
     "schema",
@@ -102,6 +103,13 @@ def schema(kind: type[Document] = Plan) -> dict[str, Any]:
     (``informative``).
     """
     return marked_schema(kind, mark_of)
+
+
+def derivation_of_plan(plan: PlanDocument) -> tuple[Derivation, ...]:
+    """Record how the reference works a plan out, from the facts that it carries."""
+    with recording() as roots:
+        verify_plan(msgspec.json.decode(msgspec.json.encode(plan)), bundled_folder())
+    return tuple(_derivation(root, {}) for root in roots)
 
 
 def derivation_of_serving(

@@ -310,6 +310,22 @@ def test_every_form_at_once(
     assert all(file.stat().st_size > 100 for file in names.values())
 
 
+@pytest.mark.parametrize("kind", ["serving", "training", "none"])
+def test_derivations_stand_at_the_end(
+    plans: dict[str, PlanDocument], kind: str, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "plan.json", tmp_path / "out.html"
+    plans[kind].save(file)
+    told = tmp_path / "out.md"
+    assert run(str(file), "--html", str(out), "--md", str(told), "--derivations") == 0
+    text = out.read_text(encoding="utf-8")
+    assert len(text.encode()) < LARGEST_PAGE
+    worked_out = {"serving": "step time = ", "training": "model flops = ", "none": ""}
+    for said in (text, told.read_text(encoding="utf-8")):
+        assert worked_out[kind] in said
+    assert ("How each figure was worked out" in text) == bool(plans[kind].capex_usd)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

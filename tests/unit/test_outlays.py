@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 ASKED: dict[str, dict[str, Any]] = {
     "bought": {"concurrency": 64},
-    "in racks": {"concurrency": 64, "accelerators": "h100-sxm", "duty": "50%"},
+    "in racks": {
+        "concurrency": 64,
+        "accelerators": "h100-sxm",
+        "duty": "50%",
+        "pue": 1.3,
+    },
     "rented": {"concurrency": 64, "procurement": "rent", "duty": "40%"},
     "under a load": {"concurrency": 64, "ttft": "2s", "accelerators": "l40s"},
 }

@@ -103,6 +103,7 @@ def report(
     md: str | None = None,
     csv: str | None = None,
     xlsx: str | None = None,
+    derivations: bool = False,
     json: bool = False,
 ) -> None:
     """Write a saved plan for people: as a page, Markdown, rows or a workbook.
@@ -114,7 +115,7 @@ def report(
 
     wanted = {"html": html, "md": md, "csv": csv, "xlsx": xlsx}
     files = {form: name for form, name in wanted.items() if name is not None}
-    written = write_report(load_plan(plan), files)
+    written = write_report(load_plan(plan), files, derivations=derivations)
     show({"written": written}, render_written, json=json)
 
 

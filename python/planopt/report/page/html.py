@@ -36,15 +36,20 @@ _PAGE = """\
 </head>
 <body>
 <noscript><pre>{text}</pre></noscript>
-<script type="application/json" id="plan">{plan}</script>
+{appendix}<script type="application/json" id="plan">{plan}</script>
 <script>{script}</script>
 </body>
 </html>
 """
+_APPENDIX = """\
+<template id="appendix">
+<section class="card flows"><pre>{text}</pre></section>
+</template>
+"""
 
 
-def page(plan: PlanDocument) -> str:
-    """Write a page that shows a plan."""
+def page(plan: PlanDocument, appendix: str = "") -> str:
+    """Write a page that shows a plan, and a text at its end."""
     shown = printable(plan)
     model = getattr(shown.request, "model", None) or "fleet"
     return _PAGE.format(
@@ -52,6 +57,7 @@ def page(plan: PlanDocument) -> str:
         title=escape(f"planopt: {model}"),
         style=style(),
         text=escape(markdown(shown)),
+        appendix=appendix and _APPENDIX.format(text=escape(appendix)),
         plan=_embedded(shown),
         script=script(),
     )

@@ -20,11 +20,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a text begins with that a spreadsheet would compute."""
 
 
-def markdown(plan: PlanDocument) -> str:
-    """Write a plan as tables between headings."""
+def markdown(plan: PlanDocument, appendix: str = "") -> str:
+    """Write a plan as tables between headings, and a text at its end."""
     model = getattr(plan.request, "model", None)
     title = f"# planopt: {_escaped(model or 'fleet')}\n"
-    return "\n".join([title, *map(_table, sections(plan)), *_remarks(plan)])
+    text = "\n".join([title, *map(_table, sections(plan)), *_remarks(plan)])
+    return f"{text}\n```text\n{appendix}\n```\n" if appendix else text
 
 
 def _table(of: Section) -> str:

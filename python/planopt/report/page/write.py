@@ -6,26 +6,30 @@ from typing import TYPE_CHECKING
 
 from planopt.errors import InputError
 from planopt.files import replacing
-from planopt.printable import printable
+from planopt.printable import printable, screened
+from planopt.report.derivation import derivation
 from planopt.report.page.html import page
 from planopt.report.page.markdown import markdown, rows
 from planopt.report.page.workbook import workbook
 from planopt.report.table import Report
+from planopt.second_opinion import derivation_of_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from planopt.documents.plan import PlanDocument
 
-_FORMS: dict[str, Callable[[PlanDocument], bytes]] = {
-    "html": lambda plan: page(plan).encode(),
-    "md": lambda plan: markdown(plan).encode(),
-    "csv": lambda plan: rows(plan).encode(),
-    "xlsx": workbook,
+_FORMS: dict[str, Callable[[PlanDocument, str], bytes]] = {
+    "html": lambda plan, appendix: page(plan, appendix).encode(),
+    "md": lambda plan, appendix: markdown(plan, appendix).encode(),
+    "csv": lambda plan, _: rows(plan).encode(),
+    "xlsx": lambda plan, _: workbook(plan),
 }
 
 
-def write_report(plan: PlanDocument, files: Mapping[str, str]) -> list[str]:
+def write_report(
+    plan: PlanDocument, files: Mapping[str, str], *, derivations: bool = False
+) -> list[str]:
     """Write a plan to files, by their form, and return their names.
 
     Raises
@@ -43,11 +47,17 @@ def write_report(plan: PlanDocument, files: Mapping[str, str]) -> list[str]:
             help="planopt report plan.json --html plan.html",
         )
     shown = printable(plan)
+    appendix = _derivations(plan) if derivations else ""
     for form, name in files.items():
-        content = _FORMS[form](shown)
+        content = _FORMS[form](shown, appendix)
         with replacing(name, field=f"--{form}") as file:
             file.write(content)
     return [*files.values()]
+
+
+def _derivations(plan: PlanDocument) -> str:
+    """Say how the second opinion works out what the plan says."""
+    return screened(str(Report(*derivation(derivation_of_plan(plan)))))
 
 
 def render_written(answer: Mapping[str, list[str]]) -> Report:

@@ -1,10 +1,10 @@
 // The page: which sections, in which order, and what the buttons do.
 const PAGES = { serving: servingPage, training: trainingPage, fleet: fleetPage };
 
-/** Shows a plan in an element, and nothing that the plan does not say. */
-function show(plan, root) {
+/** Shows a plan in an element, and nothing that the plan does not say; what else there is stands at its end. */
+function show(plan, root, appendix) {
   const page = plan.status === "infeasible" ? nonePage : PAGES[plan.kind];
-  root.replaceChildren(...[page(plan), provenance(plan)].flat(Infinity).filter(Boolean));
+  root.replaceChildren(...[page(plan), appendix, provenance(plan)].flat(Infinity).filter(Boolean));
 }
 
 function turned() {
@@ -37,7 +37,7 @@ function start() {
   if (theme) document.documentElement.dataset.theme = theme;
   const root = html("main", { id: "report" });
   document.body.prepend(html("a", { class: "skip", href: "#answer" }, "To the answer"), topBar(plan, text), root);
-  show(plan, root);
+  show(plan, root, document.getElementById("appendix")?.content);
   addEventListener("beforeprint", () => repaint(true));
   addEventListener("afterprint", () => repaint(false));
 }
