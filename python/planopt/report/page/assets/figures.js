@@ -1,9 +1,6 @@
 // Figures as people read them, as report/numbers.py says them on a terminal; what is not known is a dash.
 const UNKNOWN = "–";
-const GB = 1e9,
-  HOUR = 3600,
-  DAY = 86400,
-  YEAR_DAYS = 365;
+const GB = 1e9, HOUR = 3600, DAY = 86400, YEAR_DAYS = 365, HOURS_PER_MONTH = 730;
 
 const known = (figure) => typeof figure === "number" && Number.isFinite(figure);
 const told = (say) => (figure, ...how) => (known(figure) ? say(figure, ...how) : UNKNOWN);

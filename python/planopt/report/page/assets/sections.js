@@ -50,7 +50,7 @@ function table(columns, rows, { name, total } = {}) {
     html("tbody", {}, rows.map(({ cells, chosen }) => row(cells, { class: chosen && "chosen" })), total ? row(
     total, { class: "total" }) : null)));
 }
-const NUMBER = "number";
+const NUMBER = "number", RACK = 42;
 
 // --- The verdict ------------------------------------------------------------------------
 
@@ -60,63 +60,63 @@ const PROVEN = {
   "cost-per-token": "Lowest cost per token in the space searched",
   latency: "Fastest per user in the space searched"
 };
-const UNPROVEN = { edge: "No cheaper plan can be shown to hold", time: "Best found before the clock ended",
-  space: "Best found, not all was searched" };
-const GRADES = { measured: ["●", "good", "measured on this accelerator"], family: ["◐", "", "measured on its family"], none: ["◌",
-    "warn", "none on this accelerator"
-  ] };
-const SAFE = 0.8,
-  DEARER = 1.1;
+const UNPROVEN = {
+  edge: "No cheaper plan can be shown to hold",
+  time: "Best found before the clock ended",
+  space: "Best found, not all was searched",
+};
+const GRADES = {
+  measured: ["●", "good", "measured on this accelerator"],
+  family: ["◐", "", "measured on its family"],
+  none: ["◌", "warn", "none on this accelerator"],
+};
+/** The confidence where none is asked for, and the share by which a price at 95 % is much dearer. */
+const SAFE = 0.8, DEARER = 1.1;
+const isDoubted = (plan) => known(plan.probability) && plan.probability < (plan.confidence ?? SAFE);
+const roughOf = (plan) => isRough(plan.bill_of_materials, dayOf(plan));
+const chip = (said, how = "") => html("span", { class: `chip ${how}`.trim() }, said);
 
 function statusChip(plan) {
   const gap = known(plan.gap) && plan.gap > 0 ? `, gap ${percent(plan.gap)}` : "";
-  if (plan.status === "optimal") return html("span", { class: "chip good" }, `✔ ${PROVEN[plan.objective]}`);
-  if (plan.status === "feasible") return html("span", { class: "chip warn" },
-    `~ ${UNPROVEN[plan.why] ?? "Best found, not proven"}${gap}`);
-  return html("span", { class: "chip bad" }, plan.why === "time" ? "? Nothing found before the clock ended, nothing proven" :
-    "✘ No plan in the space searched");
+  if (plan.status === "optimal") return chip(`✔ ${PROVEN[plan.objective]}`, "good");
+  if (plan.status === "feasible") return chip(`~ ${UNPROVEN[plan.why] ?? "Best found, not proven"}${gap}`, "warn");
+  return chip(plan.why === "time" ? "? Nothing found before the clock ended, nothing proven" : "✘ No plan in the space searched", "bad");
 }
 
 function chips(plan) {
   const [shape, how, grade] = GRADES[plan.evidence?.grade] ?? [];
-  return [statusChip(plan), shape && html("span", { class: `chip ${how}` }, `${shape} Evidence: ${grade}`),
-    known(plan.probability) && html("span", { class: `chip ${plan.probability < (plan.confidence ?? SAFE) ? "warn" : "good"}` },
-      `${percent(plan.probability, 0)} that all promises hold`),
-    plan.oldest_price_date && html("span", { class: "chip" }, `oldest price ${plan.oldest_price_date}`)
+  return [
+    statusChip(plan),
+    shape && chip(`${shape} Evidence: ${grade}`, how),
+    known(plan.probability) && chip(`${percent(plan.probability, 0)} that all promises hold`, isDoubted(plan) ? "warn" : "good"),
+    plan.oldest_price_date && chip(`oldest price ${plan.oldest_price_date}`),
   ];
 }
+
 /** What is paid, and of what. */
 function priceOf(plan) {
-  const rough = isRough(plan.bill_of_materials, dayOf(plan)),
-    { request } = plan;
+  const rough = roughOf(plan), { budget_usd: budget, budget_usd_per_hour: perHour } = plan.request;
   if (plan.kind === "fleet") return [money(plan.total_usd, rough), "over all periods"];
-  if (isHourly(request)) return [hourly(plan.tco_usd_per_hour), request.budget_usd_per_hour ?
-    `of ${hourly(request.budget_usd_per_hour)}` : plan.price_usd ? `${money(plan.price_usd, rough)} of it to buy` : "rented"
-  ];
-  return [money(plan.price_usd, rough), request.budget_usd ? `to buy, of ${money(request.budget_usd)}` :
-    "to buy, no budget was set"];
+  if (!isHourly(plan.request)) return [money(plan.price_usd, rough), budget ? `to buy, of ${money(budget)}` : "to buy, no budget was set"];
+  const bought = plan.price_usd ? `${money(plan.price_usd, rough)} of it to buy` : "rented";
+  return [hourly(plan.tco_usd_per_hour), perHour ? `of ${hourly(perHour)}` : bought];
 }
-/** The one doubt that could change the decision, with the price of removing it. */
+
+/** What could change the decision, with the price or the option that removes it. */
 function doubts(plan) {
-  const rough = isRough(plan.bill_of_materials, dayOf(plan)),
-    safe = plan.price_usd_at_confidence_95,
-    said = [];
-  const unsure = known(plan.probability) && plan.probability < (plan.confidence ?? SAFE);
-  if (plan.price_usd && (unsure || (known(safe) && safe >= DEARER * plan.price_usd)))
-    said.push(["Likely, not certain.",
-      ` ${percent(plan.probability, 0)} that all promises hold${GRADES[plan.evidence?.grade] ? `; evidence: ${GRADES[plan.evidence.grade][2]}` : ""}.`,
-      known(safe) && safe > plan.price_usd ? `${money(safe, rough)} holds at 95 %` : null
-    ]);
-  plan.warnings.filter((each) => each.code === "W001").forEach((each) => said.push(["Low margin.", ` ${each.message}.`, each.help
-    ?.match(/`(--[^`]*)`/)?.[1]
-  ]));
-  const bound = plan.kind === "fleet" ? money(plan.total_bound_usd, rough) : known(plan.bound_usd) ? money(plan.bound_usd) : hourly(
-    plan.bound_usd_per_hour);
-  if (plan.status === "feasible" && bound !== UNKNOWN) said.push(["Not proven.",
-    ` ${UNPROVEN[plan.why] ?? "The search did not end"}; nothing is below ${bound}.`, null
-  ]);
-  return said.map(([what, why, price]) => html("div", { class: "doubt", role: "note" }, html("span", {}, html("b", {}, `! ${what}`),
-    why), price && html("em", {}, price)));
+  const rough = roughOf(plan), safe = plan.price_usd_at_confidence_95, said = [];
+  const grade = GRADES[plan.evidence?.grade]?.[2], dearer = known(safe) && safe >= DEARER * plan.price_usd;
+  if (plan.price_usd && (isDoubted(plan) || dearer))
+    said.push(["Likely, not certain.", `${percent(plan.probability, 0)} that all promises hold${grade ? `; evidence: ${grade}` : ""}.`,
+      known(safe) && safe > plan.price_usd && `${money(safe, rough)} holds at 95 %`]);
+  for (const { message, help } of plan.warnings.filter((each) => each.code === "W001"))
+    said.push(["Low margin.", `${message}.`, help?.match(/`(--[^`]*)`/)?.[1]]);
+  const bounds = [[plan.total_bound_usd, (usd) => money(usd, rough)], [plan.bound_usd, money], [plan.bound_usd_per_hour, hourly]];
+  const [bound, say] = bounds.find(([usd]) => known(usd)) ?? [];
+  if (plan.status === "feasible" && say)
+    said.push(["Not proven.", `${UNPROVEN[plan.why] ?? "The search did not end"}; nothing is below ${say(bound)}.`]);
+  return said.map(([what, why, price]) => html("div", { class: "doubt", role: "note" },
+    html("span", {}, html("b", {}, `! ${what}`), ` ${why}`), price && html("em", {}, price)));
 }
 
 function verdict(plan, title, lead) {
@@ -165,69 +165,61 @@ function promised(plan) {
 /** Held, but with an end of the interval on the other side of what was asked. */
 const crosses = ({ least, asked, low, high }) => (least ? known(low) && low < asked : known(high) && high > asked);
 
-function stateOf(promise) {
+function stateOf(promise, doubted) {
   if (!promise.held) return html("b", { class: "bad" }, "✘ not held");
-  return crosses(promise) ? html("span", { class: "warn" }, "! held, interval crosses") : html("span", { class: "good" }, "✔ held");
+  if (doubted && crosses(promise)) return html("span", { class: "warn" }, "! held, not surely");
+  return html("span", { class: "good" }, "✔ held");
+}
+
+function promiseRow(each, doubted) {
+  const digits = digitsOf(each.predicted), within = (value) => (each.say === rate ? grouped(value, digits) : each.say(value));
+  const asked = `${each.least ? "≥" : "≤"} ${each.say(each.asked)} ${each.unit}`, predicted = each.say(each.predicted);
+  const ends = known(each.low) && known(each.high) ? `${within(each.low)} – ${within(each.high)}` : UNKNOWN;
+  const interval = each.exact ? "exact" : ends;
+  const sentence = `${each.name}: asked ${asked}, predicted ${predicted} ${each.unit}, interval ${interval}`;
+  const more = [each.percentile, each.more].filter(Boolean).join(" · ");
+  return { cells: [[each.name, html("small", {}, more || each.unit)], asked, [html("b", {}, predicted), ` ${each.unit}`], interval,
+    intervalBar({ ...each, sentence }), stateOf(each, doubted)] };
 }
 
 function promises(plan) {
-  if (!plan.promises.length) return null;
-  const rows = promised(plan).map((each) => {
-    const sign = each.least ? "≥" : "≤",
-      digits = digitsOf(each.predicted),
-      with_ = (value) => (each.say === rate ? grouped(value, digits) : each.say(value));
-    const interval = each.exact ? "exact" : known(each.low) && known(each.high) ? `${with_(each.low)} – ${with_(each.high)}` :
-      UNKNOWN;
-    const sentence =
-      `${each.name}: asked ${sign} ${each.say(each.asked)} ${each.unit}, predicted ${each.say(each.predicted)} ${each.unit}, interval ${interval}`;
-    return {
-      cells: [
-        [each.name, html("small", {}, [each.percentile, each.more].filter(Boolean).join(" · ") || each.unit)],
-        `${sign} ${each.say(each.asked)} ${each.unit}`,
-        [html("b", {}, each.say(each.predicted)), ` ${each.unit}`], interval, intervalBar({ ...each, sentence }), stateOf(
-          each)
-      ]
-    };
-  });
-  return table([
-    ["Promise"],
-    ["Asked", NUMBER],
-    ["Predicted", NUMBER],
-    ["80 % interval", NUMBER],
-    ["against what was asked", "bars"],
-    ["State"]
-  ], rows, { name: "promises" });
+  const columns = [["Promise"], ["Asked", NUMBER], ["Predicted", NUMBER], ["80 % interval", NUMBER], ["against what was asked", "bars"], ["State"]];
+  const rows = promised(plan).map((each) => promiseRow(each, isDoubted(plan)));
+  return rows.length ? table(columns, rows, { name: "promises" }) : null;
 }
 
+const carbon = (kilograms, of) => known(kilograms) && `${rate(kilograms / 1e3)} t CO₂e ${of}`;
+function figuresOfFleet(plan) {
+  const rough = roughOf(plan);
+  return [
+    ["Bought", money(plan.capex_usd, rough), "in all periods"],
+    ["Rent", money(plan.rent_usd), "in all periods"],
+    ["Owned", money(plan.charge_usd, rough), "written off, power, space"],
+    ["Power", watts(plan.power_watts), "of hosts at the end"],
+    ["Carbon", known(plan.kg_co2e) && `${rate(plan.kg_co2e / 1e3)} t`, "CO₂e of their electricity"],
+  ];
+}
+function figuresOfPlan(plan) {
+  const { totals, request, tco_usd_per_hour: tco } = plan, { mfu, goodput, run } = plan.deployments[0]?.evaluation ?? {};
+  const duty = request.cost?.duty ?? plan.facts?.rates?.duty ?? 1;
+  const emitted = carbon(totals.co2_kg_per_year, "a year") || carbon(run?.kg_co2e, "of the run") || "at full load";
+  return [
+    ["Total cost", hourly(tco), known(tco) && `${money(tco * HOURS_PER_MONTH)} a month`],
+    ["Million tokens", perMillion(plan.usd_per_million_tokens), `at the load, ${percent(duty, 0)} of hours`],
+    ["Throughput", known(totals.tokens_per_second) && `${rate(totals.tokens_per_second)} tok/s`,
+      known(totals.requests_per_second) && `${rate(totals.requests_per_second)} requests/s`],
+    ["MFU", percent(mfu), known(goodput) && `goodput ${percent(goodput)}`],
+    ["The run", money(run?.usd, roughOf(plan)), "of the cluster's life"],
+    ["Power", watts(plan.power_watts), emitted],
+    ["Space", totals.rack_units && `${count(totals.rack_units)} units`, `of ${RACK} a rack`],
+  ];
+}
 function keyFigures(plan) {
-  const { totals, request } = plan, of = plan.deployments[0]?.evaluation ?? {};
-  const carbon = known(totals.co2_kg_per_year) ? `${rate(totals.co2_kg_per_year / 1e3)} t CO₂e a year` : known(of.run?.kg_co2e) ?
-    `${rate(of.run.kg_co2e / 1e3)} t CO₂e of the run` : "at full load";
-  const figures = plan.kind === "fleet" ? [
-      ["Bought", money(plan.capex_usd, true), "in all periods"],
-      ["Rent", money(plan.rent_usd, true), "in all periods"],
-      ["Owned", money(plan.charge_usd, true), "written off, power, space"],
-      ["Power", watts(plan.power_watts), "of hosts at the end"],
-      ["Carbon", known(plan.kg_co2e) && `${rate(plan.kg_co2e / 1e3)} t`, "CO₂e of their electricity"]
-    ] :
-    [
-      ["Total cost", hourly(plan.tco_usd_per_hour), known(plan.tco_usd_per_hour) &&
-      `${money(plan.tco_usd_per_hour * 730)} a month`],
-      ["Million tokens", known(plan.usd_per_million_tokens) && perMillion(plan.usd_per_million_tokens),
-        `at the load, ${percent(request.cost?.duty ?? plan.facts?.rates?.duty ?? 1, 0)} of hours`
-      ],
-      ["Throughput", known(totals.tokens_per_second) && `${rate(totals.tokens_per_second)} tok/s`, known(totals
-        .requests_per_second) && `${rate(totals.requests_per_second)} requests/s`
-      ],
-      ["MFU", known(of.mfu) && percent(of.mfu), known(of.goodput) && `goodput ${percent(of.goodput)}`],
-      ["The run", known(of.run?.usd) && money(of.run.usd, true), "of the cluster's life"],
-      ["Power", known(plan.power_watts) && watts(plan.power_watts), carbon],
-      ["Space", totals.rack_units && `${count(totals.rack_units)} units`, "of 42 a rack"]
-    ];
+  const figures = plan.kind === "fleet" ? figuresOfFleet(plan) : figuresOfPlan(plan);
   const there = figures.filter(([, figure]) => figure && figure !== UNKNOWN);
-  return there.length ? html("dl", { class: "keys" }, there.map(([name, figure, more]) => html("div", {}, html("dt", {}, name),
-    html("dd", {}, figure.split(" ").map((part, at) => (at ? html("span", {}, ` ${part}`) : part))), more && html("small", {},
-      more)))) : null;
+  const parts = (figure) => figure.split(" ").map((part, at) => (at ? html("span", {}, ` ${part}`) : part));
+  return there.length ? html("dl", { class: "keys" }, there.map(([name, figure, more]) =>
+    html("div", {}, html("dt", {}, name), html("dd", {}, parts(figure)), more && html("small", {}, more)))) : null;
 }
 
 // --- Money ------------------------------------------------------------------------------
@@ -245,7 +237,7 @@ function cited(cite) {
 /** The source of a price, as the plan's facts carry it. */
 function sourceOf(line, facts) {
   const entry = facts?.entries?.[`${line.kind}s/${line.id}`]?.table,
-    price = line.used ? entry?.used_price ?? entry?.price : entry?.price;
+    price = line.used ? entry?.price_used : entry?.price;
   return entry?.sources?.[price?.source]?.cite;
 }
 const DOUBTED = { "from-memory": "from memory", assumed: "assumed", derived: "derived", given: "given" };
@@ -424,7 +416,7 @@ function memory(plan, more) {
     legend([...parts, { name: "Free", said: say(capacity - total) }, ...rest]));
 }
 
-const HOUSES = ["host", "machine", "instance"], RACK = 42;
+const HOUSES = ["host", "machine", "instance"];
 /** What a deployment is spread over, in words. */
 function spreadOf({ candidate, hardware, replicas, units = 1, evaluation }, what) {
   const spare = evaluation.failures?.spare_hosts, switches = hardware.switch_count === 1 ? "1 switch" : `${count(hardware.switch_count)} switches`;
