@@ -244,52 +244,53 @@ const DOUBTED = { "from-memory": "from memory", assumed: "assumed", derived: "de
 
 function priceFrom(line, day) {
   const said = [line.price_date, DOUBTED[line.price_status], line.used && "used"].filter(Boolean).join(" · ") || UNKNOWN;
-  const ends = [line.unit_price_low_usd, line.unit_price_high_usd].map((usd) => known(usd) && money(usd));
-  return [isWeak(line, day) ? html("span", { class: "warn" }, `! ${said}`) : said, ends.some(Boolean) && html("small", {},
-    `seen ${ends[0] ? `from ${ends[0]}` : ""} ${ends[1] ? `up to ${ends[1]}` : ""}`)];
+  const { unit_price_low_usd: low, unit_price_high_usd: high } = line;
+  const seen = [known(low) && `from ${money(low)}`, known(high) && `up to ${money(high)}`].filter(Boolean);
+  return [
+    isWeak(line, day) ? html("span", { class: "warn" }, `! ${said}`) : said,
+    seen.length > 0 && html("small", {}, `seen ${seen.join(" ")}`),
+  ];
 }
 
+const list = (said) => html("ul", { class: "said" }, said.map((each) => html("li", {}, each)));
+const strong = (said) => html("b", {}, said);
 function bill(plan) {
-  const lines = plan.bill_of_materials.filter((each) => each.quantity),
-    day = dayOf(plan);
+  const lines = plan.bill_of_materials.filter((each) => each.quantity), day = dayOf(plan);
   if (!lines.length) return null;
-  const rented = (each) => each.kind === "instance",
-    owned = lines.filter((each) => !rented(each));
+  const paid = (each) => (each.kind === "instance" ? [hourly(each.unit_usd_per_hour), hourly(each.usd_per_hour)]
+    : [money(each.unit_price_usd), money(each.price_usd)]);
   const rows = lines.map((each) => ({
-    cells: [
-      [each.name, html("small", {}, each.kind)], count(each.quantity), rented(each) ? hourly(each.unit_usd_per_hour) :
-      money(each.unit_price_usd),
-      rented(each) ? hourly(each.usd_per_hour) : money(each.price_usd), priceFrom(each, day)
-    ]
+    cells: [[each.name, html("small", {}, each.kind)], count(each.quantity), ...paid(each), priceFrom(each, day)],
   }));
-  const sources = lines.map((each) => [each.name, sourceOf(each, plan.facts)]).filter(([, cite]) => cite);
-  return card("What to buy", null, table([
-      ["Part"],
-      ["Qty", NUMBER],
-      ["Each", NUMBER],
-      ["Total", NUMBER],
-      ["Price from"]
-    ], rows, { total: owned.length ? ["Purchase", "", "", money(plan.price_usd), ""] : null }),
-    sources.length ? html("details", {}, html("summary", {}, "Where the prices are from"), html("ul", { class: "said" }, sources
-      .map(([name, cite]) => html("li", {}, html("b", {}, `${name}: `), cited(cite))))) : null);
+  const owned = lines.some((each) => each.kind !== "instance");
+  const sources = lines.map((each) => [each.name, sourceOf(each, plan.facts)]).filter(([, cite]) => cite)
+    .map(([name, cite]) => [strong(`${name}: `), cited(cite)]);
+  const columns = [["Part"], ["Qty", NUMBER], ["Each", NUMBER], ["Total", NUMBER], ["Price from"]];
+  return card("What to buy", null,
+    table(columns, rows, { total: owned ? ["Purchase", "", "", money(plan.price_usd), ""] : null }),
+    sources.length > 0 && html("details", {}, html("summary", {}, "Where the prices are from"), list(sources)));
 }
-const COST = { purchase: ["Purchase, written off", 1], electricity: ["Electricity", 2], rack_space: ["Rack space", 3], rent: [
-    "Rent", 4
-  ] };
 
+/** Parts of what an hour costs: their names, their series, and what they follow from. */
+const COST = {
+  purchase: ["Purchase, written off", 1, (rates) => `over ${rates.years} years`],
+  electricity: ["Electricity", 2, (rates) => `${perMillion(rates.electricity_usd_per_kwh)}/kWh at PUE ${rates.pue}`],
+  rack_space: ["Rack space", 3, (rates) => `$${count(rates.rack_usd_per_month)} per rack and month`],
+  rent: ["Rent", 4, () => null],
+};
 function costs(plan) {
-  const parts = (plan.cost.parts ?? []).filter((each) => each.usd_per_hour > 0),
-    rates = plan.facts?.rates ?? {};
+  const parts = (plan.cost.parts ?? []).filter((each) => each.usd_per_hour > 0), rates = plan.facts?.rates ?? {};
   if (!parts.length) return null;
-  const why = { purchase: `over ${rates.years} years`, electricity: `${perMillion(rates.electricity_usd_per_kwh)}/kWh at PUE ${rates.pue}`,
-    rack_space: `$${count(rates.rack_usd_per_month)} per rack and month` };
-  const shown = parts.map((each) => ({ figure: each.usd_per_hour, place: COST[each.name][1], name: COST[each.name][0], said: hourly(
-      each.usd_per_hour), more: why[each.name] }));
-  const out = plan.cost.left_out?.length ? [{ name: `Left out: ${plan.cost.left_out.join(", ")}`, said: "not priced",
-    quiet: true }] : [];
-  return card("What it costs to run", `${hourly(plan.tco_usd_per_hour)}, ${percent(rates.duty ?? 1, 0)} of the hours busy.`,
-    stacked(`Parts of ${hourly(plan.tco_usd_per_hour)}`, shown), legend([...shown, ...out]));
+  const shown = parts.map(({ name, usd_per_hour: usd }) => {
+    const [said, place, why] = COST[name];
+    return { name: said, place, figure: usd, said: hourly(usd), more: why(rates) };
+  });
+  const left = plan.cost.left_out ?? [], out = left.length ? [{ name: `Left out: ${left.join(", ")}`, said: "not priced", quiet: true }] : [];
+  const whole = hourly(plan.tco_usd_per_hour);
+  return card("What it costs to run", `${whole}, ${percent(rates.duty ?? 1, 0)} of the hours busy.`,
+    stacked(`Parts of ${whole}`, shown), legend([...shown, ...out]));
 }
+
 const MOVED = {
   years: ["Written off over", (value) => `${rate(value)} y`],
   duty: ["Busy hours", (value) => percent(value, 0)],
@@ -299,105 +300,100 @@ const MOVED = {
   speed: ["Speed, 80 %", null]
 };
 
+const change = (share) => `${share > 1 ? "+" : "−"}${percent(Math.abs(share - 1), 0)}`;
 function moves(plan) {
+  const now = plan.usd_per_million_tokens;
   const rows = (plan.cost.moves ?? []).map((each) => {
-    const [name, say] = MOVED[each.name] ?? [each.name, rate], share = (value) =>
-      `${value > 1 ? "+" : "−"}${percent(Math.abs(value - 1), 0)}`;
-    return { name, at_low: each.at_low_usd_per_million_tokens, at_high: each.at_high_usd_per_million_tokens, low_said: (say ??
-        share)(each.low), high_said: (say ?? share)(each.high) };
+    const [name, say] = MOVED[each.name] ?? [each.name, rate], told = say ?? change;
+    const [at_low, at_high] = [each.at_low_usd_per_million_tokens, each.at_high_usd_per_million_tokens];
+    return { name, at_low, at_high, low_said: told(each.low), high_said: told(each.high) };
   });
-  if (!rows.length || !known(plan.usd_per_million_tokens)) return null;
-  return card("What moves the cost",
-    `$ per million tokens, from ${perMillion(plan.usd_per_million_tokens)}, if one assumption is off.`,
-    tornado("Cost of a million tokens at both ends of each assumption", rows, plan.usd_per_million_tokens, perMillion));
+  if (!rows.length || !known(now)) return null;
+  return card("What moves the cost", `$ per million tokens, from ${perMillion(now)}, if one assumption is off.`,
+    tornado("Cost of a million tokens at both ends of each assumption", rows, now, perMillion));
 }
 
 // --- What else there was, and how sure it is -----------------------------------------------
 
-/** A table of alternatives whose columns sort: `[title, of(row), say]`. */
+/** A table whose columns sort: `{title, of, say, how, sorts}`, where `say(of(row), row)` is shown. */
 function sortable(columns, rows) {
-  const body = html("tbody"),
-    heads = columns.map(([title, , , how], at) => html("th", { class: how, scope: "col" }, columns[at][4] ? html(
-    "button", { type: "button", onclick: () => sort(at) }, title) : title));
-  let order = rows,
-    by = [-1, 1];
-  const show = () => body.replaceChildren(...order.map((row) => html("tr", { class: row.chosen && "chosen" }, columns.map(([, of,
-    say, how
-  ], at) => html(at ? "td" : "th", { class: how, scope: at ? null : "row" }, say(of(row), row))))));
-  const sort = (at) => {
-    by = [at, by[0] === at ? -by[1] : 1];
-    order = [...rows].sort((a, b) => ((columns[at][1](a) ?? Infinity) - (columns[at][1](b) ?? Infinity)) * by[1]);
-    heads.forEach((head, place) => (place === at ? head.setAttribute("aria-sort", by[1] > 0 ? "ascending" : "descending") : head
-      .removeAttribute("aria-sort")));
-    show();
+  let by = null, up = 1;
+  const title = (column) => (column.sorts ? html("button", { type: "button", onclick: () => sort(column) }, column.title) : column.title);
+  const heads = columns.map((column) => html("th", { class: column.how, scope: "col" }, title(column))), body = html("tbody");
+  const cell = (row) => ({ of, say, how }, at) => html(at ? "td" : "th", { class: how, scope: at ? null : "row" }, say(of(row), row));
+  const show = (order) => body.replaceChildren(...order.map((row) => html("tr", { class: row.chosen && "chosen" }, columns.map(cell(row)))));
+  const sort = (column) => {
+    up = by === column ? -up : 1;
+    by = column;
+    const figure = (row) => column.of(row) ?? Infinity;
+    heads.forEach((head) => head.removeAttribute("aria-sort"));
+    heads[columns.indexOf(column)].setAttribute("aria-sort", up > 0 ? "ascending" : "descending");
+    show([...rows].sort((a, b) => (figure(a) - figure(b)) * up));
   };
-  show();
+  show(rows);
   return html("div", { class: "scroll" }, html("table", {}, html("thead", {}, html("tr", {}, heads)), body));
 }
 
-function alternatives(plan, columns) {
+/** A column of figures that sorts. */
+const figures = (title, of, say) => ({ title, of, say, how: NUMBER, sorts: true });
+const itself = (each) => each;
+function option({ candidate, hardware, ...each }) {
+  const hosts = hardware?.hosts > 1 ? `, ${several(hardware.hosts, "host")}` : "";
+  const name = `${each.chosen ? "▸ " : ""}${hardwareOf(each.bill_of_materials) || times(each.summary)}`;
+  return [name, candidate && html("small", {}, layoutOf(candidate) + hosts)];
+}
+function alternatives(plan, { note, chosen, more }) {
   if (!plan.alternatives?.length) return null;
-  const [first] = plan.deployments, chosen = { ...columns.chosen(plan), bill_of_materials: plan.bill_of_materials, candidate: first
-      .candidate, hardware: first.hardware, chosen: true };
-  const rows = [chosen, ...plan.alternatives],
-    day = dayOf(plan);
-  const option = (each) => [`${each.chosen ? "▸ " : ""}${hardwareOf(each.bill_of_materials) || times(each.summary)}`, each
-    .candidate && html("small", {},
-      `${layoutOf(each.candidate)}${each.hardware?.hosts > 1 ? `, ${several(each.hardware.hosts, "host")}` : ""}`)
+  const [{ candidate, hardware }] = plan.deployments, day = dayOf(plan);
+  const rows = [{ ...chosen, price_usd: plan.price_usd, bill_of_materials: plan.bill_of_materials, candidate, hardware, chosen: true }, ...plan.alternatives];
+  const columns = [
+    { title: "Option", of: itself, say: option },
+    figures("Purchase", (each) => each.price_usd, (usd, each) => money(usd || null, isRough(each.bill_of_materials, day))),
+    ...more,
+    { title: "Why not", of: itself, say: (each) => (each.chosen ? strong("chosen") : each.why_not || UNKNOWN) },
   ];
-  const all = [
-      ["Option", (each) => each, option, "", false],
-      ["Purchase", (each) => each.price_usd, (usd, each) => money(usd || null, isRough(each.bill_of_materials, day)), NUMBER, true],
-      ...columns.figures,
-      ["Why not", (each) => each, (each) => (each.chosen ? html("b", {}, "chosen") : [each.why_not, each.why_not === "" &&
-        UNKNOWN]), "", false
-      ]
-    ]
-    .filter(([, of, , , sorts]) => !sorts || rows.some((row) => known(of(row))));
-  return flowing(card("Alternatives", columns.note, sortable(all, rows)));
+  const known_ = columns.filter(({ of, sorts }) => !sorts || rows.some((row) => known(of(row))));
+  return flowing(card("Alternatives", note, sortable(known_, rows)));
 }
 
-function sure(plan, more = []) {
-  const { evidence } = plan, [shape, , grade] = GRADES[evidence?.grade] ?? [];
-  const kinds = (evidence?.kinds ?? []).map((each) => [html("b", {}, `${each.accelerator}: `),
-    `${each.grade}; errors as of ${each.of}, ${count(each.rows)} rows; steps take ${each.low} to ${each.high} of the predicted in 80 % of them`
-  ]);
-  const prices = [
-      [0.5, plan.price_usd_at_confidence_50],
-      [0.95, plan.price_usd_at_confidence_95]
-    ].filter(([, usd]) => known(usd))
-    .map(([at, usd]) => `${money(usd, isRough(plan.bill_of_materials, dayOf(plan)))} is held at ${percent(at, 0)}`);
-  const said = [shape && [html("b", {}, `Grade: ${shape} ${grade}.`)], plan.accuracy && marked(plan.accuracy.statement), ...kinds,
-    prices.length && [html("b", {}, "Price by confidence: "), `${prices.join("; ")}.`],
-    ...plan.sensitivity.map((each) => [html("b", {}, html("code", {}, each.change), ": "), times(each.result)]), ...more
-  ].filter(Boolean);
-  return said.length ? card("How sure this is", null, html("ul", { class: "said" }, said.map((each) => html("li", {}, each)))) :
-    null;
-}
-
-function rests(plan) {
-  const names = (each) => `${each.names.slice(0, 6).join(", ")}${each.count > 6 ? " …" : ""}`;
+function sure(plan) {
+  const [shape, , grade] = GRADES[plan.evidence?.grade] ?? [];
+  const kinds = (plan.evidence?.kinds ?? []).map((each) => [strong(`${each.accelerator}: `), `${each.grade}; errors as of ${each.of}, `
+    + `${count(each.rows)} rows; steps take ${each.low} to ${each.high} of the predicted in 80 % of them`]);
+  const prices = [[0.5, plan.price_usd_at_confidence_50], [0.95, plan.price_usd_at_confidence_95]].filter(([, usd]) => known(usd))
+    .map(([at, usd]) => `${money(usd, roughOf(plan))} is held at ${percent(at, 0)}`);
   const said = [
-    ...plan.assumed.map((each) => [html("b", {}, `Assumed ${each.name}: `), each.value, each.why && html("small", {}, marked(each
-      .why))]),
-    ...plan.not_considered.map((each) => [html("b", {}, `${each.why} (${count(each.count)} ${each.what}): `), names(each), html(
-      "small", {}, marked(each.help))]),
-    ...plan.warnings.filter((each) => each.code !== "W001").map((each) => [html("b", { class: "warn" }, `${each.code} `), marked(
-      each.message), each.help && html("small", {}, marked(each.help))]),
-  ];
-  return said.length ? card("Assumed, and not considered", null, html("ul", { class: "said" }, said.map((each) => html("li", {},
-    each)))) : null;
+    shape && strong(`Grade: ${shape} ${grade}.`),
+    plan.accuracy && marked(plan.accuracy.statement),
+    ...kinds,
+    prices.length > 0 && [strong("Price by confidence: "), `${prices.join("; ")}.`],
+    ...plan.sensitivity.map((each) => [strong([html("code", {}, each.change), ": "]), times(each.result)]),
+  ].filter(Boolean);
+  return said.length ? card("How sure this is", null, list(said)) : null;
 }
 
-function provenance(plan) {
-  const from = plan.provenance,
-    search = plan.search,
-    done =
-    `${count(search.candidates_covered)} candidates${known(search.seconds) ? ` in ${rate(search.seconds)} s` : ""}${search.simulations ? `, ${count(search.simulations)} simulations` : ""}`;
-  return html("footer", {}, from && [html("code", {}, from.command), html("br"),
-    `planopt ${from.planopt} · ${from.date} · assumptions ${plan.assumptions ?? UNKNOWN} ${from.assumptions_digest ?? ""} · catalog ${from.catalog_digest} · `
-  ], done);
+const NAMES_SHOWN = 6;
+function rests(plan) {
+  const names = (each) => `${each.names.slice(0, NAMES_SHOWN).join(", ")}${each.count > NAMES_SHOWN ? " …" : ""}`;
+  const small = (said) => said && html("small", {}, marked(said));
+  const said = [
+    ...plan.assumed.map((each) => [strong(`Assumed ${each.name}: `), each.value, small(each.why)]),
+    ...plan.not_considered.map((each) => [strong(`${each.why} (${count(each.count)} ${each.what}): `), names(each), small(each.help)]),
+    ...plan.warnings.filter((each) => each.code !== "W001")
+      .map((each) => [html("b", { class: "warn" }, `${each.code} `), marked(each.message), small(each.help)]),
+  ];
+  return said.length ? card("Assumed, and not considered", null, list(said)) : null;
 }
+
+function provenance({ provenance: from, search, assumptions }) {
+  const done = [
+    `${count(search.candidates_covered)} candidates${known(search.seconds) ? ` in ${rate(search.seconds)} s` : ""}`,
+    search.simulations > 0 && `${count(search.simulations)} simulations`,
+  ];
+  const made = from ? [`planopt ${from.planopt}`, from.date, `assumptions ${assumptions ?? UNKNOWN} ${from.assumptions_digest ?? ""}`, `catalog ${from.catalog_digest}`] : [];
+  return html("footer", {}, from && [html("code", {}, from.command), html("br")], [...made, ...done].filter(Boolean).join(" · "));
+}
+
 // --- The machines -----------------------------------------------------------------------
 
 const MEMORY = { weights_bytes: ["Weights", 1], kv_cache_bytes: ["KV cache", 3], gradients_bytes: ["Gradients", 4],

@@ -71,23 +71,19 @@ function busy(plan) {
       percent(each.duty, 0), perMillion(each.usd_per_million_tokens)
     ])));
 }
-const servingColumns = (plan) => {
-  const steady = !plan.request.percentile,
-    of = plan.deployments[0].evaluation;
+function servingColumns(plan) {
+  const { decode } = plan.deployments[0].evaluation, steady = !plan.request.percentile;
+  const speed = [
+    figures("tok/s each", (each) => each.tokens_per_second_per_user, rate),
+    figures("$/Mtok", (each) => each.usd_per_million_tokens, perMillion),
+  ];
   return {
-    note: steady ? "The cheapest way to keep the promises with each other accelerator." :
-      "The cheapest way to keep the promises with each other accelerator. Its speed under the load is not in the plan.",
-    chosen: () => ({ price_usd: plan.price_usd, usd_per_hour: plan.tco_usd_per_hour, tokens_per_second_per_user: of.decode
-        .tokens_per_second_per_user, usd_per_million_tokens: plan.usd_per_million_tokens, power_watts: plan.power_watts }),
-    figures: [
-      ["TCO", (each) => each.usd_per_hour, hourly, NUMBER, true], ...(steady ? [
-        ["tok/s each", (each) => each.tokens_per_second_per_user, rate, NUMBER, true],
-        ["$/Mtok", (each) => each.usd_per_million_tokens, perMillion, NUMBER, true]
-      ] : []),
-      ["Power", (each) => each.power_watts, watts, NUMBER, true]
-    ]
+    note: `The cheapest way to keep the promises with each other accelerator.${steady ? "" : " Its speed under the load is not in the plan."}`,
+    chosen: { usd_per_hour: plan.tco_usd_per_hour, tokens_per_second_per_user: decode.tokens_per_second_per_user,
+      usd_per_million_tokens: plan.usd_per_million_tokens, power_watts: plan.power_watts },
+    more: [figures("TCO", (each) => each.usd_per_hour, hourly), ...(steady ? speed : []), figures("Power", (each) => each.power_watts, watts)],
   };
-};
+}
 
 function sessions(plan) {
   const found = plan.deployments[0].evaluation.under_load?.sessions;

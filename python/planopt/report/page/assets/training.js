@@ -94,13 +94,13 @@ function trainingPage(plan) {
     name: each.change, place: 7 }));
   const columns = {
     note: "The cheapest cluster of each other accelerator that ends in time.",
-    chosen: () => ({ price_usd: plan.price_usd, days: of.days, mfu: of.mfu, run_usd: of.run.usd, power_watts: plan.power_watts }),
-    figures: [
-      ["Days", (each) => each.days, rate, NUMBER, true],
-      ["MFU", (each) => each.mfu, (mfu) => percent(mfu), NUMBER, true],
-      ["One run", (each) => each.run_usd, (usd) => money(usd, true), NUMBER, true],
-      ["Power", (each) => each.power_watts, watts, NUMBER, true]
-    ]
+    chosen: { days: of.days, mfu: of.mfu, run_usd: of.run.usd, power_watts: plan.power_watts },
+    more: [
+      figures("Days", (each) => each.days, rate),
+      figures("MFU", (each) => each.mfu, (mfu) => percent(mfu)),
+      figures("One run", (each) => each.run_usd, (usd) => money(usd, true)),
+      figures("Power", (each) => each.power_watts, watts),
+    ],
   };
   return [verdict(plan, `${plan.price_usd ? "Buy" : "Rent"} ${hardwareOf(lines)}${housesOf(lines)}`, lead), pair(bill(plan), costs(
       plan)), pair(stepTime(plan), memory(plan, [])), stands(plan, "run"),
