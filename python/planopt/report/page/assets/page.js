@@ -3,8 +3,10 @@ const PAGES = { serving: servingPage, training: trainingPage, fleet: fleetPage }
 
 /** Shows a plan in an element, and nothing that the plan does not say; what else there is stands at its end. */
 function show(plan, root, appendix) {
+  drawn.clear();
   const page = plan.status === "infeasible" ? nonePage : PAGES[plan.kind];
   root.replaceChildren(...[page(plan), appendix, provenance(plan)].flat(Infinity).filter(Boolean));
+  drawn.forEach((paint) => paint());
 }
 
 function turned() {

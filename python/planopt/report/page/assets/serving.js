@@ -10,19 +10,18 @@ const TOKEN = [
   ["load_seconds", "Prompts and queues", LOAD]
 ];
 
-function served(plan) {
-  const { request } = plan;
+function served({ request, deployments, search }) {
   const load = request.requests_per_second ? `${rate(request.requests_per_second)} requests/s` : inFlight(request);
-  const ways = plan.deployments.map((each) =>
-    `${layoutOf(each.candidate)}${each.replicas > 1 ? `, ${each.replicas} replicas` : ""}, ${each.candidate.weights}, batch ${count(each.candidate.batch)}`
-    );
-  return `Serves ${[load, request.model].filter(Boolean).join(" with ")}: ${ways.join(" + ")}${request.engine_name ? `, under ${request.engine_name}` : ""}. ${count(plan.search.candidates_covered)} candidates were covered.`;
+  const way = ({ candidate, replicas }) => [layoutOf(candidate), replicas > 1 && `${replicas} replicas`, candidate.weights,
+    `batch ${count(candidate.batch)}`].filter(Boolean).join(", ");
+  const under = request.engine_name ? `, under ${request.engine_name}` : "";
+  const what = [load, request.model].filter(Boolean).join(" with ");
+  return `Serves ${what}: ${deployments.map(way).join(" + ")}${under}. ${count(search.candidates_covered)} candidates were covered.`;
 }
 
 function tokenTime(plan) {
-  const { evaluation } = plan.deployments[0], parts = (evaluation.time_parts ?? []).map((each) => [each.name, each.seconds]);
-  const shown = TOKEN.map(([key, name, place]) => ({ name, place, seconds: parts.find(([of]) => of === key)?.[1] })).filter((
-    each) => each.seconds > 0);
+  const parts = plan.deployments[0].evaluation.time_parts ?? [], seconds = (key) => parts.find((each) => each.name === key)?.seconds;
+  const shown = TOKEN.map(([key, name, place]) => ({ name, place, seconds: seconds(key) })).filter((each) => each.seconds > 0);
   if (!shown.length) return null;
   const promise = plan.promises.find((each) => each.name === "tpot");
   const at = shown.some((each) => each.place === LOAD) ? plan.request.percentile : null;
@@ -32,45 +31,39 @@ function tokenTime(plan) {
     waterfall("Parts of the time of a token", shown, total, promise?.asked));
 }
 
-function busy(plan) {
-  const curve = plan.cost.at_duty ?? [],
-    ways = plan.rent_or_buy;
-  if (curve.length < 2) return null;
-  const hosted = ways?.hosted_usd_per_million_tokens,
-    rented = ways?.rent?.usd_per_million_tokens,
-    asked = plan.facts?.rates?.duty ?? 1;
-  const prices = [...curve.map((each) => each.usd_per_million_tokens), hosted, rented].filter(known),
-    flat = [
-      [hosted, "hosted API", 2],
-      [rented, "rented", 4]
-    ].filter(([usd]) => known(usd));
-  const draw = (width) => {
-    const height = 260,
-      { x, y, parts } = axes(width, height, { from: 0.01, to: 1, log: true, title: "share of the hours that are busy", say: (
-          at) => percent(at, 0) }, { from: Math.min(...prices) * 0.5, to: Math.max(...prices) * 1.2, log: true,
-        title: "$ per million tokens", say: (usd) => `$${Number(usd.toPrecision(2))}` });
-    parts.push(svg("path", { d: path(curve.map((each) => [x(each.duty), y(each.usd_per_million_tokens)])), fill: "none",
-      stroke: series(1), "stroke-width": 2 }));
-    flat.forEach(([usd, name, place], order) => parts.push(line(x(0.01), y(usd), x(1), y(usd), { stroke: series(
-        place), "stroke-width": 1.5, "stroke-dasharray": "4 3" }),
+/** Cost of tokens by the share of busy hours, beside what does not depend on it: `flat` is `[usd, name, place]`. */
+function busyDrawing(curve, flat, asked, now) {
+  const prices = [...curve.map((each) => each.usd_per_million_tokens), ...flat.map(([usd]) => usd)];
+  const across = { from: curve[0].duty, to: 1, log: true, title: "share of the hours that are busy", say: (at) => percent(at, 0) };
+  const up = { from: Math.min(...prices) * 0.5, to: Math.max(...prices) * 1.2, log: true, title: "$ per million tokens",
+    say: (usd) => `$${Number(usd.toPrecision(2))}` };
+  return (width) => {
+    const height = 260, { x, y, parts } = axes(width, height, across, up);
+    const points = curve.map((each) => [x(each.duty), y(each.usd_per_million_tokens)]);
+    parts.push(svg("path", { d: path(points), fill: "none", stroke: series(1), "stroke-width": 2 }));
+    flat.forEach(([usd, name, place], order) => parts.push(
+      line(x(across.from), y(usd), x(1), y(usd), { stroke: series(place), "stroke-width": 1.5, "stroke-dasharray": "4 3" }),
       text(x(order ? 0.1 : 0.0105), y(usd) - 5, `${name} ${perMillion(usd)}`, { class: "halo" })));
-    const at = [x(asked), y(plan.usd_per_million_tokens)],
-      covered = flat.some(([usd]) => Math.abs(y(usd) - 25 - at[1]) < 16);
-    parts.push(svg("circle", { cx: at[0], cy: at[1], r: 6, fill: series(1), stroke: "var(--panel)", "stroke-width": 1.5 }),
-      text(at[0], at[1] + (covered ? -12 : 20),
-      `asked: ${percent(asked, 0)}, ${perMillion(plan.usd_per_million_tokens)}`, { class: "strong halo", "text-anchor": "end" })
-      );
+    const [left, top] = [x(asked), y(now)], covered = flat.some(([usd]) => Math.abs(y(usd) - 25 - top) < 16);
+    parts.push(svg("circle", { cx: left, cy: top, r: 6, fill: series(1), stroke: "var(--panel)", "stroke-width": 1.5 }),
+      text(left, top + (covered ? -12 : 20), `asked: ${percent(asked, 0)}, ${perMillion(now)}`, { class: "strong halo", "text-anchor": "end" }));
     return { height, parts };
   };
-  const pays = ways && (known(ways.break_even_duty) ?
-    ` Owning costs less than renting from ${percent(ways.break_even_duty, 0)} on.` : ways.rent ?
-    " Owning never costs less than renting." : "");
-  return card(flat.length ? "When buying pays" : "Cost against busy hours",
-    `Cost of a million tokens against how busy the cluster is. Both axes are logarithmic.${pays ?? ""}`,
-    figure("Cost of a million tokens against busy hours", draw, ["Busy hours", "Cost of a million tokens"], curve.map((each) => [
-      percent(each.duty, 0), perMillion(each.usd_per_million_tokens)
-    ])));
 }
+function busy(plan) {
+  const curve = plan.cost.at_duty ?? [], ways = plan.rent_or_buy ?? {}, asked = plan.facts?.rates?.duty ?? 1;
+  if (curve.length < 2) return null;
+  const flat = [[ways.hosted_usd_per_million_tokens, "hosted API", 2], [ways.rent?.usd_per_million_tokens, "rented", 4]]
+    .filter(([usd]) => known(usd));
+  const from = ways.break_even_duty, never = ways.rent ? " Owning never costs less than renting." : "";
+  const pays = known(from) ? ` Owning costs less than renting from ${percent(from, 0)} on.` : never;
+  const rows = curve.map((each) => [percent(each.duty, 0), perMillion(each.usd_per_million_tokens)]);
+  return card(flat.length ? "When buying pays" : "Cost against busy hours",
+    `Cost of a million tokens against how busy the cluster is. Both axes are logarithmic.${pays}`,
+    figure("Cost of a million tokens against busy hours", busyDrawing(curve, flat, asked, plan.usd_per_million_tokens),
+      ["Busy hours", "Cost of a million tokens"], rows));
+}
+
 function servingColumns(plan) {
   const { decode } = plan.deployments[0].evaluation, steady = !plan.request.percentile;
   const speed = [
@@ -88,17 +81,16 @@ function servingColumns(plan) {
 function sessions(plan) {
   const found = plan.deployments[0].evaluation.under_load?.sessions;
   if (!found) return null;
-  const tiers = found.tiers ?? [],
-    parts = [{ name: "Found in accelerators' memory", figure: found.hit_rate - tiers.reduce((sum, each) => sum + each.hit_rate, 0),
-        place: 3 },
-      ...tiers.map((each, at) => ({ name: `Found in ${each.name}`, figure: each.hit_rate, place: [7, 5][at] ?? 6 })),
-      { name: "Forgotten, read again", figure: found.all_hit_rate - found.hit_rate, place: 2 }
-    ]
-    .filter((each) => each.figure > 0).map((each) => ({ ...each, said: percent(each.figure) }));
-  return card("What sessions find again",
-    `${count(found.alive)} sessions keep ${prefixed(found.needed_kv_tokens)} tokens between turns; a replica holds ${prefixed(found.kv_tokens)}.`,
-    stacked("Tokens of prompts by where they were found", parts, { end: 1 }), legend([...parts, { name: "New in each turn",
-      said: percent(1 - found.all_hit_rate) }]));
+  const tiers = found.tiers ?? [], behind = tiers.reduce((sum, each) => sum + each.hit_rate, 0);
+  const parts = [
+    { name: "Found in accelerators' memory", figure: found.hit_rate - behind, place: 3 },
+    ...tiers.map((each, at) => ({ name: `Found in ${each.name}`, figure: each.hit_rate, place: [7, 5][at] ?? 6 })),
+    { name: "Forgotten, read again", figure: found.all_hit_rate - found.hit_rate, place: 2 },
+  ].filter((each) => each.figure > 0).map((each) => ({ ...each, said: percent(each.figure) }));
+  const kept = `${count(found.alive)} sessions keep ${prefixed(found.needed_kv_tokens)} tokens between turns`;
+  return card("What sessions find again", `${kept}; a replica holds ${prefixed(found.kv_tokens)}.`,
+    stacked("Tokens of prompts by where they were found", parts, { end: 1 }),
+    legend([...parts, { name: "New in each turn", said: percent(1 - found.all_hit_rate) }]));
 }
 
 /** One kind of replica for all the work, or one pool for prompts and one for answers. */
@@ -139,22 +131,30 @@ function bands(plan) {
     table([["What"], ["Now", NUMBER], ["The choice"], ["Regret at worst", NUMBER]], rows));
 }
 
+function speedAgainstPrice(plan) {
+  const fast = plan.deployments[0].evaluation.decode.tokens_per_second_per_user;
+  const across = { of: (each) => (each ? each.tokens_per_second_per_user : fast), asked: plan.request.target_tokens_per_second,
+    title: "tok/s of each user, steady step", say: (at) => `${rate(at)} tok/s` };
+  const note = "What each option does for its price: further right is faster, further down is cheaper.";
+  return plan.request.percentile ? null : scatter(plan, "Speed against price", note, across);
+}
+
+const MANY_HOSTS = 8;
 function servingPage(plan) {
-  const lines = plan.bill_of_materials,
-    rents = lines.every((each) => each.kind === "instance"),
-    [first] = plan.deployments,
-    of = first.evaluation;
-  const more = [
-    ["KV cache holds", known(of.kv_capacity_tokens) ? `${prefixed(of.kv_capacity_tokens)} tokens a replica` : UNKNOWN]
-  ];
-  const asked = plan.request.target_tokens_per_second,
-    speed = { of: (each) => (each ? each.tokens_per_second_per_user : of.decode.tokens_per_second_per_user), asked,
-      title: "tok/s of each user, steady step", say: (at) => `${rate(at)} tok/s` };
-  return [verdict(plan, `${rents ? "Rent" : "Buy"} ${hardwareOf(lines)}${housesOf(lines)}`, served(plan)), pair(bill(plan), costs(
-      plan)), plan.totals.hosts > 8 ? [stands(plan), memory(plan, more)] : pair(stands(plan), memory(plan, more)), pair(tokenTime(
-      plan), moves(plan)),
-    plan.request.percentile ? null : scatter(plan, "Speed against price",
-      "What each option does for its price: further right is faster, further down is cheaper.", speed), alternatives(plan,
-      servingColumns(plan)), pools(plan), limits(plan), bands(plan), pair(busy(plan), sessions(plan)), pair(sure(plan), rests(plan), HALVES)
+  const lines = plan.bill_of_materials, { kv_capacity_tokens: tokens } = plan.deployments[0].evaluation;
+  const title = `${lines.every((each) => each.kind === "instance") ? "Rent" : "Buy"} ${hardwareOf(lines)}${housesOf(lines)}`;
+  const held = memory(plan, known(tokens) ? [["KV cache holds", `${prefixed(tokens)} tokens a replica`]] : []);
+  return [
+    verdict(plan, title, served(plan)),
+    pair(bill(plan), costs(plan)),
+    plan.totals.hosts > MANY_HOSTS ? [stands(plan), held] : pair(stands(plan), held),
+    pair(tokenTime(plan), moves(plan)),
+    speedAgainstPrice(plan),
+    alternatives(plan, servingColumns(plan)),
+    pools(plan),
+    limits(plan),
+    bands(plan),
+    pair(busy(plan), sessions(plan)),
+    pair(sure(plan), rests(plan), HALVES),
   ];
 }

@@ -80,35 +80,55 @@ function renting(plan) {
   return card("Buy or rent", pays, known(runs) && plan.price_usd ? runsDrawing(runs, offers[0].run_usd, plan) : null, table(columns, rows));
 }
 
-function trainingPage(plan) {
-  const lines = plan.bill_of_materials,
-    [first] = plan.deployments,
-    of = first.evaluation,
-    { request } = plan,
-    steps = pipelineDrawing(first.candidate, of.step);
-  const lead =
-    `Trains ${request.model} on ${prefixed(request.tokens)} tokens in ${rate(of.days)} days, failures included: ${layoutOf(first.candidate)}, micro-batch ${first.candidate.batch} × ${count(first.candidate.micro_batches)}, ${first.candidate.precision}. ${count(of.accelerators)} accelerators at work. ${count(plan.search.candidates_covered)} candidates were covered.`;
-  const deadline = { of: (each) => (each ? each.days : of.days), asked: known(request.deadline_seconds) ? request.deadline_seconds /
-      DAY : undefined, title: "days of the run", say: (days) => `${rate(days)} d` };
-  const marks = plan.sensitivity.map((each) => ({ x: Number(each.result.match(/([\d.]+)d$/)?.[1] ?? NaN), y: each.price_usd,
-    name: each.change, place: 7 }));
-  const columns = {
+/** The purchase against the days of the run: the plan, other accelerators, and other deadlines. */
+function priceAgainstDays(plan) {
+  const { days } = plan.deployments[0].evaluation, { deadline_seconds: seconds } = plan.request;
+  const across = { of: (each) => (each ? each.days : days), asked: known(seconds) ? seconds / DAY : undefined,
+    title: "days of the run", say: (value) => `${rate(value)} d` };
+  const daysOf = (result) => Number(result.match(/([\d.]+)d$/)?.[1] ?? NaN);
+  const marks = plan.sensitivity.map((each) => ({ x: daysOf(each.result), y: each.price_usd, name: each.change, place: 7 }));
+  return scatter(plan, "Price against days", "The cheapest cluster of each accelerator, and of other deadlines.", across, marks);
+}
+function clusters(plan) {
+  const { days, mfu, run } = plan.deployments[0].evaluation;
+  return alternatives(plan, {
     note: "The cheapest cluster of each other accelerator that ends in time.",
-    chosen: { days: of.days, mfu: of.mfu, run_usd: of.run.usd, power_watts: plan.power_watts },
+    chosen: { days, mfu, run_usd: run.usd, power_watts: plan.power_watts },
     more: [
       figures("Days", (each) => each.days, rate),
-      figures("MFU", (each) => each.mfu, (mfu) => percent(mfu)),
-      figures("One run", (each) => each.run_usd, (usd) => money(usd, true)),
+      figures("MFU", (each) => each.mfu, (share) => percent(share)),
+      figures("One run", (each) => each.run_usd, (usd) => money(usd, roughOf(plan))),
       figures("Power", (each) => each.power_watts, watts),
     ],
-  };
-  return [verdict(plan, `${plan.price_usd ? "Buy" : "Rent"} ${hardwareOf(lines)}${housesOf(lines)}`, lead), pair(bill(plan), costs(
-      plan)), pair(stepTime(plan), memory(plan, [])), stands(plan, "run"),
-    steps && card("One step of the pipeline",
-      `${first.candidate.pp} stages, ${count(first.candidate.micro_batches)} micro-batches, ${(first.candidate.schedule ?? "1f1b").toUpperCase()}${first.candidate.vpp > 1 ? `, ${first.candidate.vpp} chunks a stage` : ""}. What is empty is the bubble.`,
-      steps),
-    pair(peak(plan), failures(plan), HALVES), scatter(plan, "Price against days",
-      "The cheapest cluster of each accelerator, and of other deadlines.", deadline, marks), alternatives(plan, columns), renting(
-      plan), pair(sure(plan), moves(plan)), rests(plan)
+  });
+}
+function pipeline({ candidate, evaluation }) {
+  const steps = pipelineDrawing(candidate, evaluation.step);
+  if (!steps) return null;
+  const said = [`${candidate.pp} stages`, `${count(candidate.micro_batches)} micro-batches`, (candidate.schedule ?? "1f1b").toUpperCase(),
+    candidate.vpp > 1 && `${candidate.vpp} chunks a stage`].filter(Boolean);
+  return card("One step of the pipeline", `${said.join(", ")}. What is empty is the bubble.`, steps);
+}
+
+function trained({ request, deployments, search }) {
+  const { candidate, evaluation: of } = deployments[0];
+  return `Trains ${request.model} on ${prefixed(request.tokens)} tokens in ${rate(of.days)} days, failures included: ${layoutOf(candidate)}, `
+    + `micro-batch ${candidate.batch} × ${count(candidate.micro_batches)}, ${candidate.precision}. ${count(of.accelerators)} accelerators at work. `
+    + `${count(search.candidates_covered)} candidates were covered.`;
+}
+function trainingPage(plan) {
+  const lines = plan.bill_of_materials, title = `${plan.price_usd ? "Buy" : "Rent"} ${hardwareOf(lines)}${housesOf(lines)}`;
+  return [
+    verdict(plan, title, trained(plan)),
+    pair(bill(plan), costs(plan)),
+    pair(stepTime(plan), memory(plan, [])),
+    stands(plan, "run"),
+    pipeline(plan.deployments[0]),
+    pair(peak(plan), failures(plan), HALVES),
+    priceAgainstDays(plan),
+    clusters(plan),
+    renting(plan),
+    pair(sure(plan), moves(plan)),
+    rests(plan),
   ];
 }
