@@ -440,29 +440,25 @@ function stands(plan, what = "replica") {
   return card("How it stands", null, drawn.map((each, at) => [html("h3", {}, said[at]), each]));
 }
 
-/** The purchase of each option against what it does; the plan stands out. */
-function scatter(plan, title, note, across, marks) {
-  const day = dayOf(plan),
-    rows = [...plan.alternatives.map((each) => ({ x: across.of(each), y: each.price_usd, name: hardwareOf(each.bill_of_materials) ||
-          each.summary, place: 8 })),
-      ...(marks ?? []), { x: across.of(null), y: plan.price_usd,
-        name: `this plan, ${money(plan.price_usd, isRough(plan.bill_of_materials, day))}`, place: 1, strong: true }
-    ].filter((each) => known(each.x) && known(each.y) && each.y > 0);
+/** The purchase of each option against what it does, `across.of(option)`, of none for the plan, which stands out. */
+function scatter(plan, title, note, across, marks = []) {
+  const others = plan.alternatives.map((each) => ({ x: across.of(each), y: each.price_usd, place: 8,
+    name: hardwareOf(each.bill_of_materials) || times(each.summary) }));
+  const own = { x: across.of(null), y: plan.price_usd, name: `this plan, ${money(plan.price_usd, roughOf(plan))}`, place: 1, strong: true };
+  const rows = [...others, ...marks, own].filter((each) => known(each.x) && known(each.y) && each.y > 0);
   if (rows.length < 3) return null;
-  const [xs, ys] = [rows.map((each) => each.x), rows.map((each) => each.y)], ends = (all, margin) => ({ from: Math.min(...all) /
-      margin, to: Math.max(...all) * margin });
+  const ends = (all, margin) => ({ from: Math.min(...all) / margin, to: Math.max(...all) * margin });
+  const right = { ...ends([...rows.map((each) => each.x), across.asked].filter(known), 1.06), title: across.title, say: (at) => grouped(at, at % 1 ? 1 : 0) };
+  const up = { ...ends(rows.map((each) => each.y), 1.3), log: true, title: "purchase", say: (usd) => `$${prefixed(usd)}` };
   const draw = (width) => {
-    const height = Math.max(300, rows.length * 16 + 80),
-      { x, y, parts } = axes(beside(width), height, { ...ends([...xs, across.asked].filter(known), 1.06), title: across.title,
-        say: (at) => grouped(at, at % 1 ? 1 : 0) }, { ...ends(ys, 1.3), log: true, title: "purchase", say: (usd) =>
-          `$${prefixed(usd)}` }, 60);
-    const late = known(across.asked) && x(across.asked) > width - 110;
-    if (known(across.asked)) parts.push(line(x(across.asked), 20, x(across.asked), height - 42, { class: "mark" }), text(x(across
-      .asked) + (late ? -5 : 5), 12, `${across.say(across.asked)} asked`, { class: "halo", "text-anchor": late ? "end" :
-        "start" }));
-    parts.push(...named(rows, x, y, width, 40, height - 48));
-    return { height, parts };
+    const height = Math.max(300, rows.length * 16 + 80), { x, y, parts } = axes(beside(width), height, right, up, 60);
+    if (known(across.asked)) {
+      const at = x(across.asked), late = at > width - 110;
+      parts.push(line(at, 20, at, height - 42, { class: "mark" }),
+        text(at + (late ? -5 : 5), 12, `${across.say(across.asked)} asked`, { class: "halo", "text-anchor": late ? "end" : "start" }));
+    }
+    return { height, parts: [...parts, ...named(rows, x, y, width, 40, height - 48)] };
   };
-  return card(title, note, figure(title, draw, ["Option", across.title, "Purchase"], rows.map((each) => [each.name, across.say(each
-    .x), money(each.y)])));
+  const told = rows.map((each) => [each.name, across.say(each.x), money(each.y)]);
+  return card(title, note, figure(title, draw, ["Option", across.title, "Purchase"], told));
 }
