@@ -64,19 +64,23 @@ def evaluated(**options: object) -> EvaluationDocument:
     return planopt.evaluate_serving(**{"max_model_len": CONTEXT, **options})  # type: ignore[arg-type]
 
 
+def facts_of(options: Mapping[str, object]) -> Facts:
+    named = (("models", "model"), ("accelerators", "accelerator"))
+    files = [(kind, f"{options[option]}") for kind, option in named]
+    return Facts(
+        entries={
+            f"{kind}/{name}": Fact.of(
+                tomllib.loads((CATALOGS / kind / f"{name}.toml").read_text("utf-8"))
+            )
+            for kind, name in files
+        }
+    )
+
+
 def plan_of(**options: object) -> Plan:
     """A plan of one deployment, as if it had been found."""
     found = evaluated(**options)
     assert found.model is not None
-    entries = {
-        f"{kind}/{name}": Fact.of(
-            tomllib.loads((CATALOGS / kind / f"{name}.toml").read_text("utf-8"))
-        )
-        for kind, name in (
-            ("models", options["model"]),
-            ("accelerators", options["accelerator"]),
-        )
-    }
     return Plan(
         status="feasible",
         request=Request(
@@ -95,7 +99,7 @@ def plan_of(**options: object) -> Plan:
                 replicas=found.replicas,
             ),
         ),
-        facts=Facts(entries=entries),
+        facts=facts_of(options),
     )
 
 

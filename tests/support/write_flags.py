@@ -252,11 +252,119 @@ def trtllm(source: Path) -> Flags:
     return flags
 
 
+def megatron(source: Path) -> Flags:
+    """``add_argument`` of the trainer, and the dataclasses it makes flags of."""
+    arguments = source / "megatron/training/arguments.py"
+    files = [arguments, *sorted((source / "megatron").rglob("*config*.py"))]
+    classes, known = _classes(files), _literals(files)
+    flags: Flags = {}
+    for call in _arguments(arguments):
+        for flag in _spelled(call):
+            at = f"megatron/training/arguments.py:{call.lineno}"
+            flags[flag] = {**_of_call(call, known), "at": at}
+    excluded: list[str] = []
+    for node in ast.walk(ast.parse(arguments.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "exclude":
+            excluded = _words(node.value, known)
+    for node in ast.walk(ast.parse(arguments.read_text(encoding="utf-8"))):
+        made = isinstance(node, ast.Call) and ast.unparse(node.func)
+        if made != "ArgumentGroupFactory" or not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.args[0])
+        own = _keyword(node, "exclude")
+        left = excluded if isinstance(own, ast.Name) else _words(own, known)
+        for field, file, each in _fields(name, classes) if name in classes else ():
+            if field in left:
+                continue
+            takes = _typed(each.annotation, known)
+            said = re.search(r"'arg_names': (\[.*?\])", ast.unparse(each.value or each))
+            flag = field.replace("_", "-")
+            on = takes.get("switch") and ast.unparse(each.value or each) == "True"
+            names = [f"--no-{flag}", f"--disable-{flag}"] if on else [f"--{flag}"]
+            for spelled in ast.literal_eval(said[1]) if said else names:
+                at = f"{file.relative_to(source)}:{each.lineno}"
+                flags[spelled] = {**takes, "at": at}
+    for word in ("nproc-per-node", "nnodes", "node-rank", "master-addr"):
+        flags[f"--{word}"] = flags[f"--{word.replace('-', '_')}"] = {"at": "torchrun"}
+    return flags
+
+
+SECTIONS = ("Training", "Parallelism", "Compile", "Comm", "Debug")
+
+
+def torchtitan(source: Path) -> Flags:
+    """Sections of the configuration, and the functions of the registries."""
+    file = source / "torchtitan/config/configs.py"
+    classes, known = _classes([file]), _literals([file])
+    flags: Flags = {}
+    for section in SECTIONS:
+        for field, _, each in _fields(f"{section}Config", classes):
+            at = f"{file.relative_to(source)}:{each.lineno}"
+            takes = _typed(each.annotation, known)
+            flags[f"--{section.lower()}.{field}"] = {**takes, "at": at}
+    modules = sorted((source / "torchtitan/models").glob("*/config_registry.py"))
+    functions = [
+        node.name
+        for each in modules
+        for node in ast.parse(each.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+    ]
+    registry = "torchtitan/models/*/config_registry.py"
+    names = [each.parent.name for each in modules]
+    flags["--module"] = {"choices": names, "at": registry}
+    flags["--config"] = {"choices": functions, "at": registry}
+    for word in ("nproc-per-node", "nnodes", "node-rank", "master-addr"):
+        flags[f"--{word}"] = flags[f"--{word.replace('-', '_')}"] = {"at": "torchrun"}
+    return flags
+
+
+def deepspeed(source: Path) -> Flags:
+    """Keys of the JSON: models of ZeRO and offload, and the names of constants."""
+    runtime = source / "deepspeed/runtime"
+    configs = ("zero/config.py", "zero/offload_config.py", "precision_config.py")
+    parallel = "tensor_parallel/config.py"
+    classes = _classes([runtime / name for name in (*configs, parallel)])
+    flags: Flags = {}
+
+    def take(name: str, before: str) -> None:
+        for field, file, each in _fields(name, classes):
+            alias = re.search(r"alias='(\w+)'", ast.unparse(each))
+            at = f"{file.relative_to(source)}:{each.lineno}"
+            takes = {**_typed(each.annotation, {}), "at": at}
+            flags[f"{before}{alias[1] if alias else field}"] = takes
+
+    take("DeepSpeedZeroConfig", "zero_optimization.")
+    take("DeepSpeedFP16Config", "fp16.")
+    take("DeepSpeedBF16Config", "bf16.")
+    take("TPTrainingConfig", "tensor_parallel.")
+    for part in ("optimizer", "param"):
+        config = f"DeepSpeedZeroOffload{part.title()}Config"
+        take(config, f"zero_optimization.offload_{part}.")
+    kept = runtime / "activation_checkpointing/config.py"
+    for word in re.findall(r"= '([a-z_]+)'", kept.read_text(encoding="utf-8")):
+        at = f"{kept.relative_to(source)}"
+        flags[f"activation_checkpointing.{word}"] = {"at": at}
+    named = ("optimizer.type", "optimizer.params", "sequence_parallel_size")
+    for word in named:
+        flags[word] = {"at": "deepspeed/runtime/config.py"}
+    constants = runtime / "constants.py"
+    for node in ast.parse(constants.read_text(encoding="utf-8")).body:
+        value = node.value if isinstance(node, ast.Assign) else None
+        word = value.value if isinstance(value, ast.Constant) else None
+        if isinstance(word, str) and re.fullmatch(r"[a-z][a-z_0-9]+", word):
+            at = f"deepspeed/runtime/constants.py:{node.lineno}"
+            flags.setdefault(word, {"at": at})
+    return flags
+
+
 READERS: dict[str, Callable[[Path], Flags]] = {
     "vllm": vllm,
     "sglang": sglang,
     "llama-cpp": llama_cpp,
     "trtllm": trtllm,
+    "megatron": megatron,
+    "torchtitan": torchtitan,
+    "deepspeed": deepspeed,
 }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from planopt.documents.plan import Plan
+from planopt.documents.plan import Plan, TrainingPlan
 from planopt.errors import InputError
 from planopt.exchange.places import documents, placed, places, problems
 from planopt.exchange.render import (
@@ -20,6 +20,7 @@ from planopt.exchange.render import (
 from planopt.exchange.say import say
 from planopt.exchange.terms import pool_roles, serving_roles
 from planopt.exchange.tool import tool
+from planopt.exchange.training import training_role
 
 if TYPE_CHECKING:
     from planopt.documents.plan import PlanDocument
@@ -54,14 +55,23 @@ class Export(Struct, frozen=True, kw_only=True):
 
 def export(plan: PlanDocument, to: str) -> Export:
     """Write a plan in the words of a tool; what it cannot do is an error, E303."""
-    if not isinstance(plan, Plan) or not plan.deployments:
-        raise InputError.of("E301", "the plan serves no model", field="plan")
     place = places().get(to)
+    of = tool(to) if place is None else None
+    subject = "serving" if of is None else of.subject
+    if subject == "training" and isinstance(plan, TrainingPlan) and plan.deployments:
+        assert of is not None
+        return _trained(plan, of)
+    if subject == "training" or not isinstance(plan, Plan) or not plan.deployments:
+        raise InputError.of(
+            "E301",
+            f"the plan is not of {subject}, or buys nothing",
+            field="--to",
+            value=to,
+        )
     named = plan.request.engine_name
-    if place is None:
-        of = tool(to)
-    else:
+    if place is not None:
         of = tool(named if named in place.engines else place.engines[0])
+    assert of is not None
     roles, pools = serving_roles(plan), pool_roles(plan)
     wrong, said = _said(of, place, roles)
     if wrong:
@@ -93,6 +103,26 @@ def export(plan: PlanDocument, to: str) -> Export:
         date=of.date if place is None else place.date,
         files=files,
         remarks=tuple(remarks),
+    )
+
+
+def _trained(plan: TrainingPlan, of: Tool) -> Export:
+    """Write a run of training."""
+    role = training_role(plan)
+    said = say(of, role.terms)
+    if said.problems:
+        raise InputError(said.problems)
+    head = heading(plan, role, of, said.remarks)
+    program = [Written(flag=each) for each in of.program]
+    flags = (*said.launcher, *program, *said.command)
+    files = {"train.sh": script(head, of.start, flags, of.extra)}
+    files[README] = _readme([role], of, None, said.remarks)
+    return Export(
+        tool=of.tool,
+        version=of.version,
+        date=of.date,
+        files=files,
+        remarks=said.remarks,
     )
 
 
@@ -184,6 +214,7 @@ def _readme(
         )
     if sum(role.copies for role in roles) > 1:
         lines.append("- a router in front of them, which sends requests evenly")
-    lines.append(f"- `sh {BENCHMARK}`, the load of the plan")
+    if of.subject == "serving":
+        lines.append(f"- `sh {BENCHMARK}`, the load of the plan")
     lines += ["", *(f"Note: {one_line(each)}." for each in remarks)]
     return "\n".join(lines).rstrip() + "\n"

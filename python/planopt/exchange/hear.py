@@ -62,7 +62,8 @@ class Hearing:
     def settings(self, said: Iterable[tuple[str, object]]) -> None:
         """Hear the settings of a file."""
         for name, value in said:
-            known = name in self._flags or self._known(name)
+            own = name in self._flags or self._known(name)
+            known = own or self.tool.shape == "yaml"
             flag = name if known else self._spelled(f"--{name.replace('_', '-')}")
             if isinstance(value, bool):
                 no = f"--no-{flag[2:]}" if flag[:2] == "--" else flag
@@ -93,6 +94,7 @@ class Hearing:
     def _said(self, flag: str, value: str | None) -> None:
         of = self.tool
         on = flag.replace("--no-", "--", 1)
+        inside = any(flag.startswith(f"{each}.") for each in of.harmless)
         if flag in of.ignored and value is not None:
             self._inside(flag, value)
         elif flag in self._flags:
@@ -100,7 +102,7 @@ class Hearing:
                 self._read(each, flag, value)
         elif flag in of.refused or on in of.refused:
             self._refuse(flag, value, of.refused.get(flag) or of.refused[on])
-        elif flag in of.harmless or on in of.harmless or on in self._flags:
+        elif inside or {flag, on} & {*of.harmless, *self._flags}:
             self._hear(flag, value, None)
         elif self._known(on):
             why = "planopt does not know whether it changes memory or layout"

@@ -12,6 +12,7 @@ from planopt.errors import InputError
 from planopt.exchange.hear import Hearing, defaults
 from planopt.exchange.serving import read_serving
 from planopt.exchange.tool import TOOLS, tool
+from planopt.exchange.training import read_training
 from planopt.exchange.words import begun, content, settings, shell_words
 from planopt.options import Asked
 
@@ -47,9 +48,14 @@ def read_command(what: str, **options: object) -> ImportDocument:
     for term, value in defaults(of, hearing.terms):
         hearing.terms.setdefault(term, value)
     beside = {key: each for key, each in asked.given.items() if key != "tool"}
-    found = read_serving(of, hearing, environment, beside, open_for(asked))
+    read = read_training if of.subject == "training" else read_serving
+    found = read(of, hearing, environment, beside, open_for(asked))
     said = str(hearing.terms.get("model", ""))
-    if "weights" not in found.options and (named := _QUANTISED.search(said)):
+    if (
+        of.subject == "serving"
+        and "weights" not in found.options
+        and (named := _QUANTISED.search(said))
+    ):
         told = f"`{said}` is called {named[0]}: say --weights, or it is as published"
         found = replace(found, remarks=(*found.remarks, told))
     return replace(found, flags=tuple(hearing.heard), environment=environment)
@@ -59,7 +65,13 @@ def _program(of: Tool, words: list[str]) -> list[str]:
     """Return what is said to the tool; say whose command it is if not its own."""
     found = begun(words, of.begins)
     if found is not None:
-        return found[1]
+        begin, following = found
+        launched = begun(words, (of.launcher,)) if of.launcher else None
+        if launched is None:
+            return following
+        ahead = launched[1][: len(launched[1]) - len(following)]
+        program = len(begin.split()) + (ahead[-2:-1] == ["-m"])
+        return [*ahead[:-program], *following]
     others = (tool(each.stem) for each in sorted(TOOLS.glob("*.toml")))
     whose = next((each for each in others if begun(words, each.begins)), None)
     raise InputError.of(

@@ -22,6 +22,7 @@ class Written(Struct, frozen=True, kw_only=True):
     flag: str
     value: Value = None
     """None of a switch."""
+    several: bool = False
     shell: str | None = None
     """In place of the value, where a shell reads it: never words of users."""
 
@@ -29,6 +30,7 @@ class Written(Struct, frozen=True, kw_only=True):
     def words(self) -> list[str]:
         """As arguments, without a shell."""
         said = [] if self.value is None else [str(self.value)]
+        said = said[0].split() if self.several and said else said
         return [*([self.flag] if self.flag else []), *said]
 
     @property

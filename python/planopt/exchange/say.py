@@ -27,8 +27,24 @@ HELD = {
     "weights": "format of the weights",
     "draft_method": "speculative decoding",
     "lora_adapters": "adapters",
+    "lora_rank": "adapters",
+    "shape": "shape of the model",
+    "id": "model",
+    "vpp": "chunks of layers of a stage",
+    "expert_tp_said": "tensor parallel of experts",
+    "no_sequence_parallel": "activations that are not divided by sequence",
+    "uneven": "layers that do not divide by stages",
+    "zero": "what data-parallel ranks divide",
+    "reshard": "what data-parallel ranks divide",
+    "shard_group": "ranks that divide it",
+    "recompute": "recomputation",
+    "precision": "precision",
+    "gradients": "format of gradients",
+    "optimizer": "optimizer",
+    "odd_schedule": "schedule of the pipeline",
+    "mtp_modules": "multi-token prediction",
 }
-"""What a server has to do as the plan says, or the plan is another one."""
+"""What is done as the plan says, or the plan is another one."""
 TOLD = {
     "in_flight": "micro-batches in flight",
     "token_budget": "tokens of a step",
@@ -40,6 +56,7 @@ TOLD = {
 class Said(Struct, frozen=True, kw_only=True):
     """Terms in the words of a tool."""
 
+    launcher: tuple[Written, ...]
     command: tuple[Written, ...]
     file: tuple[Written, ...]
     remarks: tuple[str, ...]
@@ -49,8 +66,7 @@ class Said(Struct, frozen=True, kw_only=True):
 def say(tool: Tool, terms: Terms) -> Said:
     """Say terms in the words of a tool."""
     who = f"{tool.name} {tool.version}"
-    command: list[Written] = []
-    file: list[Written] = []
+    places: dict[str, list[Written]] = {"launcher": [], "command": [], "file": []}
     problems: list[Diagnostic] = []
     said: set[str] = set()
     for flag in tool.flags:
@@ -68,7 +84,7 @@ def say(tool: Tool, terms: Terms) -> Said:
             problems.append(cannot(who, flag.term, value, only, flag.why))
         else:
             place = flag.place or ("file" if tool.shape == "yaml" else "command")
-            (file if place == "file" else command).append(_written(flag, terms))
+            places[place].append(_written(flag, terms))
     remarks = []
     if terms.get("weights") in tool.checkpoint:
         said.add("weights")
@@ -84,8 +100,9 @@ def say(tool: Tool, terms: Terms) -> Said:
         if term not in said and terms.get(term) is not None
     ]
     return Said(
-        command=tuple(command),
-        file=tuple(file),
+        launcher=tuple(places["launcher"]),
+        command=tuple(places["command"]),
+        file=tuple(places["file"]),
         remarks=tuple(remarks),
         problems=tuple(dict.fromkeys(problems)),
     )
@@ -98,7 +115,12 @@ def _written(flag: Flag, terms: Terms) -> Written:
         word = flag.write.replace("{value}", str(word))
         word = word.replace("{stem}", str(terms.get("stem")))
     shell = None if flag.shell is None else flag.shell.replace("{value}", str(value))
-    return Written(flag=flag.flag, value=None if flag.switch else word, shell=shell)
+    return Written(
+        flag=flag.flag,
+        value=None if flag.switch else word,
+        several=flag.several,
+        shell=shell,
+    )
 
 
 def cannot(

@@ -28,6 +28,10 @@ NEUTRAL: Mapping[str, Value] = {
     **dict.fromkeys(("ranks", "group_hosts"), 1),
     "role": "colocated",
     "overlap": "none",
+    "zero": "0",
+    "mtp_modules": 0,
+    "recompute": "none",
+    "optimizer": "adam",
 }
 """What needs no flag; nothing at all (``None``) never does."""
 
@@ -44,7 +48,7 @@ class Flag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """As it is written; none for the argument without a flag."""
     term: str
     aliases: tuple[str, ...] = ()
-    place: Literal["command", "file"] | None = None
+    place: Literal["launcher", "command", "file"] | None = None
     """Where it stands, if not where the tool's table says."""
     values: dict[str, str] = {}
     """planopt's word, and the tool's."""
@@ -57,6 +61,8 @@ class Flag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Terms, and the values of them that it is written for."""
     equals: str | None = None
     """The term whose value the tool gives it: there is no other."""
+    several: bool = False
+    """Whether its value is words."""
     switch: bool = False
     means: str | None = None
     """What a switch says of its term."""
@@ -101,7 +107,12 @@ class Tool(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     source: str
     subject: Literal["serving", "training"] = "serving"
     shape: Literal["command", "yaml"] = "command"
+    framework: str | None = None
+    """What trains, by its name in the assumptions."""
     start: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
+    """Words behind the flags of the launcher."""
+    launcher: str | None = None
     begins: tuple[str, ...] = ()
     """Words that a command line of it has in this order."""
     image: str | None = None

@@ -20,6 +20,8 @@ _COMMENT = re.compile(r"""('[^']*'|"(?:\\.|[^"\\])*"|\\.)|(?<!\S)#[^\n]*""", re.
 _SHEBANG = re.compile(r"^\s*#!\S*(?:[ \t]+(?:ba|z|da)?sh(?=\s))?")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
+_PASSED_ON = ("$@", "$*")
+"""What whoever starts a script says himself."""
 _ENDS = (";", "&&", "||", "|", "&", ">", ">>", "2>&1", "<")
 
 
@@ -46,6 +48,8 @@ def shell_words(text: str) -> tuple[list[str], dict[str, str]]:
     environment: dict[str, str] = {}
     said: list[str] = []
     for word in filter(None, map(str.strip, words)):
+        if word in _PASSED_ON:
+            continue
         whole = _VARIABLE.sub(lambda each: _value(each, environment), word)
         assigned = _ASSIGNED.fullmatch(whole)
         if assigned and said[-1:] != ["-e"]:
