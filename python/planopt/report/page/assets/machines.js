@@ -1,32 +1,13 @@
 // Hosts with their accelerators, and the order of a pipeline.
-const STAGES_IN_COLOURS = 8,
-  RACKS_DRAWN = 24,
-  HOSTS_DRAWN = 64,
-  OPERATIONS_DRAWN = 120000;
+const STAGES_IN_COLOURS = 8, RACKS_DRAWN = 24, HOSTS_DRAWN = 64, OPERATIONS_DRAWN = 120000;
 /** Cividis, for ordered things that are more than there are colours. */
-const CIVIDIS = [
-  [0, 32, 76],
-  [0, 42, 102],
-  [0, 52, 110],
-  [39, 63, 108],
-  [60, 74, 107],
-  [76, 85, 107],
-  [91, 95, 109],
-  [104, 106, 112],
-  [117, 117, 117],
-  [131, 129, 120],
-  [146, 140, 120],
-  [161, 152, 118],
-  [177, 165, 112],
-  [194, 178, 104],
-  [211, 192, 92],
-  [229, 207, 75],
-  [253, 231, 55]
-];
-const ramp = (share) => `rgb(${CIVIDIS[Math.round(share * (CIVIDIS.length - 1))].join(" ")})`;
-const stageColour = (stage, stages) => (stages <= STAGES_IN_COLOURS ? series(stage + 1) : ramp(stage / (stages - 1)));
-const onStage = (stage, stages) => (stages <= STAGES_IN_COLOURS ? onSeries(stage + 1) : stage / (stages - 1) > 0.45 ? "#14181d" :
-  "#fff");
+const CIVIDIS = ["#00204c", "#002a66", "#00346e", "#273f6c", "#3c4a6b", "#4c556b", "#5b5f6d", "#686a70", "#757575",
+  "#838178", "#928c78", "#a19876", "#b1a570", "#c2b268", "#d3c05c", "#e5cf4b", "#fde737"];
+const LIGHT = 0.45;
+const isFew = (stages) => stages <= STAGES_IN_COLOURS;
+const shareOf = (stage, stages) => stage / (stages - 1);
+const stageColour = (stage, stages) => (isFew(stages) ? series(stage + 1) : CIVIDIS[Math.round(shareOf(stage, stages) * (CIVIDIS.length - 1))]);
+const onStage = (stage, stages) => (isFew(stages) ? onSeries(stage + 1) : shareOf(stage, stages) > LIGHT ? "#14181d" : "#fff");
 
 /** Stages of the ranks of a deployment, host by host: replicas in turn, stages in turn within each. */
 function placed({ candidate, hardware, replicas, units = 1 }) {
@@ -40,18 +21,19 @@ function placed({ candidate, hardware, replicas, units = 1 }) {
   }));
 }
 
-/** Hosts as boxes of accelerators; many as squares; racks in a row where their heights are known. */
+const BOXES = 8;
+/** Hosts as boxes of accelerators; more of them as squares, in racks where their heights are known. */
 function clusterDrawing(deployment, { spare = 0, rackHosts, sentence, host, card }) {
-  const hosts = placed(deployment),
-    stages = deployment.candidate.pp ?? 1,
-    small = hosts.length > 8;
-  const draw = (width) => (small ? squares(width, hosts, stages, spare, rackHosts) : boxes(width, hosts, stages, host, card,
-    deployment));
-  return figure(sentence, draw, ["Host", "Accelerators", "Replicas", "Stages"], hostRows(hosts, (ranks) => [ranks.length, span(ranks
-    .map((rank) => rank.replica + 1)), span(ranks.map((rank) => rank.stage + 1))]));
+  const hosts = placed(deployment), stages = deployment.candidate.pp ?? 1;
+  const draw = (width) => (hosts.length > BOXES ? squares(width, hosts, stages, spare, rackHosts)
+    : boxes(width, hosts, { ...deployment, stages, host, card }));
+  const numbers = (ranks) => [ranks.length, span(ranks.map((rank) => rank.replica + 1)), span(ranks.map((rank) => rank.stage + 1))];
+  return figure(sentence, draw, ["Host", "Accelerators", "Replicas", "Stages"], hostRows(hosts, numbers));
 }
-const span = (numbers) => { const [low, high] = [Math.min(...numbers), Math.max(...numbers)]; return low === high ? `${low}` :
-    `${low} – ${high}`; };
+function span(numbers) {
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  return low === high ? `${low}` : `${low} – ${high}`;
+}
 /** Rows of hosts, those alike together. */
 function hostRows(hosts, cells) {
   const rows = [];
@@ -64,42 +46,39 @@ function hostRows(hosts, cells) {
   return rows.slice(0, HOSTS_DRAWN).map(({ from, to, row }) => [from === to ? `${from}` : `${from} – ${to}`, ...row]);
 }
 
-function boxes(width, hosts, stages, host, card, { hardware, candidate, replicas }) {
-  const most = Math.max(...hosts.map((ranks) => ranks.length)),
-    room = Math.max(1, Math.floor(width / Math.max(180, Math.min(most, 4) * 80)));
-  const row = Math.ceil(hosts.length / Math.ceil(hosts.length / Math.min(hosts.length, room))),
-    gap = 14,
-    wide = (width - gap * (row - 1)) / row,
-    parts = [];
-  const lines = Math.ceil(most / Math.max(2, Math.floor((wide - 24) / 92))),
-    across = Math.ceil(most / lines),
-    head = most > 1 ? 44 : 12,
-    tall = head + lines * 62 - 4;
+/** How boxes of hosts stand: hosts and accelerators in a row, and what a box measures. */
+function boxLayout(width, hosts) {
+  const most = Math.max(...hosts.map((ranks) => ranks.length)), gap = 14;
+  const room = Math.max(1, Math.floor(width / Math.max(180, Math.min(most, 4) * 80)));
+  const row = Math.ceil(hosts.length / Math.ceil(hosts.length / Math.min(hosts.length, room)));
+  const wide = (width - gap * (row - 1)) / row, lines = Math.ceil(most / Math.max(2, Math.floor((wide - 24) / 92)));
+  const across = Math.ceil(most / lines), head = most > 1 ? 44 : 12;
+  return { most, row, wide, across, head, step: (wide - 24) / across, tall: head + lines * 62 - 4, pitch: wide + gap };
+}
+function boxes(width, hosts, of) {
+  const box = boxLayout(width, hosts), { row, wide, tall } = box, parts = [];
   hosts.forEach((ranks, at) => {
-    const left = (at % row) * (wide + gap),
-      top = Math.floor(at / row) * (tall + 30),
-      step = (wide - 24) / across;
-    parts.push(text(left, top + 12, hosts.length > 1 ? `Host ${at + 1} of ${hosts.length}` : fitted(host,
-    wide), { class: "strong" }), rect(left + 0.5, top + 18.5, wide - 1, tall, { class: "host", rx: 6 }));
-    if (hardware.link && most > 1) parts.push(text(left + wide / 2, top + 36, fitted(hardware.link, wide -
-    24), { "text-anchor": "middle" }));
-    ranks.forEach(({ replica, stage }, slot) => {
-      const x = left + 12 + (slot % across) * step + 3,
-        y = top + 18 + head + Math.floor(slot / across) * 62,
-        middle = x + (step - 6) / 2;
-      const peer = slot + 1 < ranks.length && (slot + 1) % across && ranks[slot + 1].replica === replica;
-      if (peer) parts.push(svg("path", { class: "link",
-        d: `M${middle} ${y}C${middle} ${y - 14} ${middle + step} ${y - 14} ${middle + step} ${y}` }));
-      parts.push(rect(x, y, step - 6, 46, { fill: stages > 1 ? stageColour(stage, stages) : "var(--accent-tint)",
-        stroke: "var(--accent)", rx: 4 }));
-      const ink = stages > 1 ? `fill:${onStage(stage, stages)}` : null;
-      parts.push(text(middle, y + 20, fitted(card, step - 10), { "text-anchor": "middle", style: ink, class: ink ? null :
-          "strong" }));
-      const shard = shardOf(candidate, stage, replicas > 1 ? `copy ${replica + 1}` : "", step);
-      parts.push(text(middle, y + 37, fitted(shard, step - 8), { "text-anchor": "middle", style: ink }));
-    });
+    const left = (at % row) * box.pitch, top = Math.floor(at / row) * (tall + 30);
+    const name = hosts.length > 1 ? `Host ${at + 1} of ${hosts.length}` : fitted(of.host, wide);
+    parts.push(text(left, top + 12, name, { class: "strong" }), rect(left + 0.5, top + 18.5, wide - 1, tall, { class: "host", rx: 6 }));
+    if (of.hardware.link && box.most > 1) parts.push(text(left + wide / 2, top + 36, fitted(of.hardware.link, wide - 24), { "text-anchor": "middle" }));
+    ranks.forEach((rank, slot) => parts.push(...cardParts(ranks, slot, left, top, box, of)));
   });
   return { height: Math.ceil(hosts.length / row) * (tall + 30), parts };
+}
+/** An accelerator in its host, with a link to the next of its replica. */
+function cardParts(ranks, slot, left, top, { across, step, head }, { stages, card, candidate, replicas }) {
+  const { replica, stage } = ranks[slot], several_ = stages > 1;
+  const x = left + 15 + (slot % across) * step, y = top + 18 + head + Math.floor(slot / across) * 62, middle = x + (step - 6) / 2;
+  const ink = several_ ? `fill:${onStage(stage, stages)}` : null, said = shardOf(candidate, stage, replicas > 1 && `copy ${replica + 1}`, step);
+  const isPeer = slot + 1 < ranks.length && (slot + 1) % across > 0 && ranks[slot + 1].replica === replica;
+  const arc = `M${middle} ${y}C${middle} ${y - 14} ${middle + step} ${y - 14} ${middle + step} ${y}`;
+  return [
+    ...(isPeer ? [svg("path", { class: "link", d: arc })] : []),
+    rect(x, y, step - 6, 46, { fill: several_ ? stageColour(stage, stages) : "var(--accent-tint)", stroke: "var(--accent)", rx: 4 }),
+    text(middle, y + 20, fitted(card, step - 10), { "text-anchor": "middle", style: ink, class: ink ? null : "strong" }),
+    text(middle, y + 37, fitted(said, step - 8), { "text-anchor": "middle", style: ink }),
+  ];
 }
 /** What an accelerator holds, in as many words as there is room for. */
 function shardOf({ tp = 1, pp = 1 }, stage, copy, wide) {

@@ -15,22 +15,30 @@ const STEP = [
   ["host", "Host", 8],
   ["optimizer", "Optimizer", 4]
 ];
-const PEAK = { model: ["The model's arithmetic", 1], kernels: ["Kernels below the peak", 4], bubble: ["Bubble and stragglers", 8],
-  communication: ["Communication not hidden", 2], host: ["Host", 5] };
+const PEAK = {
+  model: ["The model's arithmetic", 1],
+  kernels: ["Kernels below the peak", 4],
+  bubble: ["Bubble and stragglers", 8],
+  communication: ["Communication not hidden", 2],
+  host: ["Host", 5],
+};
 
 function stepTime(plan) {
-  const of = plan.deployments[0].evaluation, parts = STEP.map(([key, name, place]) => ({ name, place, seconds: of.step[
-      `${key}_seconds`] })).filter((each) => each.seconds > 0);
-  return parts.length ? card("Where a step's time goes", `${duration(of.step_seconds)}, ${count(of.run?.steps)} times.`, waterfall(
-    "Parts of the time of a step", parts, { name: "Step", seconds: of.step_seconds })) : null;
+  const { step, step_seconds: seconds, run } = plan.deployments[0].evaluation;
+  const parts = STEP.map(([key, name, place]) => ({ name, place, seconds: step[`${key}_seconds`] })).filter((each) => each.seconds > 0);
+  if (!parts.length) return null;
+  return card("Where a step's time goes", `${duration(seconds)}, ${count(run?.steps)} times.`,
+    waterfall("Parts of the time of a step", parts, { name: "Step", seconds }));
 }
 
 function peak(plan) {
-  const of = plan.deployments[0].evaluation, parts = (of.peak_parts ?? []).filter((each) => each.share > 0).map((each) =>
-({ name: PEAK[each.name][0], place: PEAK[each.name][1], figure: each.share, said: percent(each.share) }));
-  return parts.length ? card("What becomes of the peak",
-    `Of the arithmetic that the accelerators could do, ${rate(of.model_tflops_per_accelerator)} TFLOP/s each are the model's (MFU ${percent(of.mfu)}).`,
-    stacked("Shares of the peak", parts, { inside: (part) => part.said }), legend(parts)) : null;
+  const of = plan.deployments[0].evaluation;
+  const parts = (of.peak_parts ?? []).filter((each) => each.share > 0)
+    .map(({ name, share }) => ({ name: PEAK[name][0], place: PEAK[name][1], figure: share, said: percent(share) }));
+  if (!parts.length) return null;
+  const own = `${rate(of.model_tflops_per_accelerator)} TFLOP/s each are the model's (MFU ${percent(of.mfu)})`;
+  return card("What becomes of the peak", `Of the arithmetic that the accelerators could do, ${own}.`,
+    stacked("Shares of the peak", parts, { inside: (part) => part.said }), legend(parts));
 }
 
 function failures(plan) {
@@ -58,17 +66,19 @@ function failures(plan) {
 function runsDrawing(runs, rent, plan) {
   const most = Math.max(runs * 1.6, 4), buy = [[0, plan.price_usd], [runs, runs * rent]];
   const slope = (buy[1][1] - buy[0][1]) / runs, top = Math.max(most * rent, plan.price_usd + slope * most);
+  const across = { from: 0, to: most, title: "runs of this kind", say: (at) => grouped(at, at % 1 ? 1 : 0) };
+  const up = { from: 0, to: top, title: "money spent", say: (at) => `$${at ? prefixed(at) : 0}` };
   const draw = (width) => {
-    const usd = (at) => `$${at ? prefixed(at) : 0}`;
-    const { x, y, parts } = axes(width, 250, { from: 0, to: most, title: "runs of this kind", say: (at) => grouped(at, at % 1 ? 1 : 0) }, { from: 0, to: top, title: "money spent", say: usd }, 60);
-    const way = (points, place, dashes) => svg("path", { d: path(points.map(([at, paid]) => [x(at), y(paid)])), fill: "none", stroke: series(place), "stroke-width": 2, "stroke-dasharray": dashes });
+    const { x, y, parts } = axes(width, 250, across, up, 60), at = [x(runs), y(runs * rent)];
+    const way = (points, place, dashes) => svg("path", { d: path(points.map(([run, paid]) => [x(run), y(paid)])), fill: "none",
+      stroke: series(place), "stroke-width": 2, "stroke-dasharray": dashes });
     parts.push(way([[0, 0], [most, most * rent]], 4, "4 3"), way([buy[0], [most, plan.price_usd + slope * most]], 1),
-      svg("circle", { cx: x(runs), cy: y(runs * rent), r: 5, fill: "var(--panel)", stroke: series(1), "stroke-width": 2 }),
-      text(x(runs), y(runs * rent) + 22, `${rate(runs)} runs: buying pays`, { class: "strong halo", "text-anchor": "middle" }));
+      svg("circle", { cx: at[0], cy: at[1], r: 5, fill: "var(--panel)", stroke: series(1), "stroke-width": 2 }),
+      text(at[0], at[1] + 22, `${rate(runs)} runs: buying pays`, { class: "strong halo", "text-anchor": "middle" }));
     return { height: 250, parts };
   };
-  return [figure("Money spent on rented runs, and on the cluster", draw, ["Runs", "Rented", "Bought"],
-    [[0, "$0", money(plan.price_usd)], [rate(runs), money(runs * rent), money(runs * rent)]]), keys([["buy", 1], ["rent", 4]])];
+  const rows = [[0, "$0", money(plan.price_usd)], [rate(runs), money(runs * rent), money(runs * rent)]];
+  return [figure("Money spent on rented runs, and on the cluster", draw, ["Runs", "Rented", "Bought"], rows), keys([["buy", 1], ["rent", 4]])];
 }
 function renting(plan) {
   const offers = plan.renting?.runs ?? [], runs = plan.renting?.break_even_runs;
