@@ -75,3 +75,27 @@ def test_the_page_on_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert left.value.code == 0
     names = {file.name for file in tmp_path.iterdir()}
     assert names == {"plan.json", "plan.html", "plan.md", "plan.csv"}
+
+
+def test_the_page_on_launching(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = {}
+    for command in commands("launch.md"):
+        name, *arguments = shlex.split(command)
+        assert name == "planopt"
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        shown = capsys.readouterr()
+        refused = "--swap-space" in command
+        assert left.value.code == (2 if refused else 0), command
+        assert ("error[E304]" in shown.err) == refused
+        printed[command] = shown.out
+    text = (HOW_TO / "launch.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```text\n(.*?)^```", text, re.M | re.S)
+    assert printed["planopt export plan.json --to vllm"].endswith(block)
+    assert (tmp_path / "cluster" / "serve.yaml").is_file()
+    assert "fits on 3 of 3 accelerators" in printed[commands("launch.md")[6]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planopt.report.evaluation import render_evaluation
 from planopt.report.numbers import count, rate
-from planopt.report.style import bad, good, head
+from planopt.report.style import head
 from planopt.report.table import Report, Sentence, Table, laid
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _elsewhere(found: ImportDocument, *, details: bool) -> list[Block]:
     rows = [
         (
             each.accelerator,
-            good("fits") if each.fits else bad("does not fit"),
+            "fits" if each.fits else "does not",
             count(each.sequences) if each.sequences else "",
             rate(each.tokens_per_second) if each.tokens_per_second else "",
             each.why_not or "",
