@@ -56,6 +56,16 @@ def test_contrast(theme: int) -> None:
     assert min(drawn) >= GRAPHIC
 
 
+def test_stages_that_are_many_can_be_read() -> None:
+    drawn = SHEET.with_name("machines.js").read_text("utf-8")
+    ramp = re.findall(r'"(#\w{6})"', drawn.partition("CIVIDIS")[2].partition("]")[0])
+    (last_dark,) = re.findall(r"LAST_DARK = (\d+)", drawn)
+    assert len(ramp) == 17
+    for place, colour in enumerate(ramp):
+        text = "#14181d" if place > int(last_dark) else "#fff"
+        assert contrast(colour, text) >= TEXT, place
+
+
 def test_the_contrast_of_black_on_white_is_known() -> None:
     assert contrast("#000", "#ffffff") == pytest.approx(21)
     assert contrast("#767676", "#fff") == pytest.approx(4.54, abs=0.01)

@@ -3,11 +3,12 @@ const STAGES_IN_COLOURS = 8, RACKS_DRAWN = 24, HOSTS_DRAWN = 64, OPERATIONS_DRAW
 /** Cividis, for ordered things that are more than there are colours. */
 const CIVIDIS = ["#00204c", "#002a66", "#00346e", "#273f6c", "#3c4a6b", "#4c556b", "#5b5f6d", "#686a70", "#757575",
   "#838178", "#928c78", "#a19876", "#b1a570", "#c2b268", "#d3c05c", "#e5cf4b", "#fde737"];
-const LIGHT = 0.45;
+/** The last of them that white can be read on. */
+const LAST_DARK = 8;
 const isFew = (stages) => stages <= STAGES_IN_COLOURS;
-const shareOf = (stage, stages) => stage / (stages - 1);
-const stageColour = (stage, stages) => (isFew(stages) ? series(stage + 1) : CIVIDIS[Math.round(shareOf(stage, stages) * (CIVIDIS.length - 1))]);
-const onStage = (stage, stages) => (isFew(stages) ? onSeries(stage + 1) : shareOf(stage, stages) > LIGHT ? "#14181d" : "#fff");
+const placeOf = (stage, stages) => Math.round((stage / (stages - 1)) * (CIVIDIS.length - 1));
+const stageColour = (stage, stages) => (isFew(stages) ? series(stage + 1) : CIVIDIS[placeOf(stage, stages)]);
+const onStage = (stage, stages) => (isFew(stages) ? onSeries(stage + 1) : placeOf(stage, stages) > LAST_DARK ? "#14181d" : "#fff");
 
 /** Stages of the ranks of a deployment, host by host: replicas in turn, stages in turn within each. */
 function placed({ candidate, hardware, replicas, units = 1 }) {
