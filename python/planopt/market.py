@@ -39,6 +39,8 @@ class Market(Request, frozen=True, kw_only=True):
     assumed: tuple[Assumed, ...] = ()
     slower: dict[str, float] = msgspec.field(default_factory=dict)
     """How many times longer than predicted steps are judged to be, by accelerator."""
+    is_brief: bool = False
+    """Whether it is asked for a figure beside a plan, and nothing is bought."""
     left_out: tuple[str, ...] = ()
     """Accelerators of which too little was measured."""
 

@@ -57,6 +57,7 @@ class OfUnits(TypedDict, total=False):
     pue: float | str | None
     carbon: float | str | None
     exhaustive: bool
+    allow_odd: bool
 
 class OfTraining(TypedDict, total=False):
     seq_len: float | str | None

@@ -90,16 +90,18 @@ def _promises(plan: PlanDocument) -> Iterator[Promise]:
 
 def _of_serving(plan: Plan) -> Iterator[Promise]:
     request, totals = plan.request, _totals(plan)
-    slowest = max(plan.deployments, key=lambda each: _tpot(each, request.percentile))
+    slowest = max(plan.deployments, key=lambda each: tpot(each, request.percentile))
     if request.target_tokens_per_second:
         asked = 1 / request.target_tokens_per_second
         interval = slowest.evaluation.intervals.get("tpot_seconds")
-        told = _most("tpot", asked, _tpot(slowest, request.percentile))
+        judged = tpot(slowest, request.percentile)
+        # An error of steps is one of all that is made of them.
+        times = judged / (slowest.evaluation.decode.tpot_seconds or 1.0)
         yield structs.replace(
-            told,
+            _most("tpot", asked, judged),
             percentile=request.percentile,
-            low=interval.low if interval else None,
-            high=interval.high if interval else None,
+            low=times * interval.low if interval else None,
+            high=times * interval.high if interval else None,
         )
     if request.ttft_seconds and request.percentile:
         waits = [
@@ -129,7 +131,8 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
         yield _least("concurrency", request.concurrency, totals.concurrency or 0, "")
 
 
-def _tpot(deployment: Deployment, percentile: str | None) -> float:
+def tpot(deployment: Deployment, percentile: str | None) -> float:
+    """Return the time per output token that is judged."""
     evaluation = deployment.evaluation
     judged = getattr(evaluation.tpot_seconds, percentile) if percentile else None
     return judged or evaluation.decode.tpot_seconds or 0.0

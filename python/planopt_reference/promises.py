@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from planopt_reference.mismatch import Mismatch, compared
@@ -58,25 +59,29 @@ def _of_training(request: Document, deployments: Sequence[Document]) -> Iterator
             yield _promise("deadline", asked, seconds, held=held)
 
 
+def judged_tpot(percentile: str | None, evaluation: Document) -> float:
+    """Return the time per output token that a plan promises."""
+    at = (evaluation.get("tpot_seconds") or {}).get(percentile) if percentile else None
+    return float(at or evaluation["decode"]["tpot_seconds"] or 0.0)
+
+
 def _of_serving(request: Document, deployments: Sequence[Document]) -> Iterator[Any]:
     which = request.get("percentile")
     evaluations = [one["evaluation"] for one in deployments]
 
-    def token(evaluation: Document) -> float:
-        judged = (evaluation.get("tpot_seconds") or {}).get(which) if which else None
-        return float(judged or evaluation["decode"]["tpot_seconds"] or 0.0)
-
+    token = partial(judged_tpot, which)
     slowest = max(evaluations, key=token)
     speed = request.get("target_tokens_per_second")
     if speed:
         ends = (slowest.get("intervals") or {}).get("tpot_seconds") or {}
+        times = token(slowest) / (slowest["decode"]["tpot_seconds"] or 1.0)
         yield _promise(
             "tpot",
             1 / speed,
             token(slowest),
             percentile=which,
-            low=ends.get("low"),
-            high=ends.get("high"),
+            low=times * ends["low"] if ends else None,
+            high=times * ends["high"] if ends else None,
             held=token(slowest) * speed <= 1 + _ROUNDING,
         )
     wait = request.get("ttft_seconds")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.certainty import has_experts
 from planopt_reference.mismatch import RELATIVE_TOLERANCE, Mismatch, compared
+from planopt_reference.promises import judged_tpot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -105,10 +107,8 @@ def _errors(
 def _margin_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
     """Ask for the warning of a speed that is hardly above its target."""
     target = request.get("target_tokens_per_second")
-    speed = min(
-        one["evaluation"]["decode"]["tokens_per_second_per_user"]
-        for one in plan["deployments"]
-    )
+    token = partial(judged_tpot, request.get("percentile"))
+    speed = 1 / max(token(one["evaluation"]) for one in plan["deployments"])
     low = target is not None and target > 0 and speed < target * _LOW_MARGIN
     said = (
         one["message"] for one in plan.get("warnings") or () if one["code"] == "W001"

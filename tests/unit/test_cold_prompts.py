@@ -112,7 +112,7 @@ def test_a_plan_for_a_rate_says_which_rate_it_would_carry() -> None:
 
 
 def test_a_steady_plan_says_how_long_a_single_user_waits() -> None:
-    plan = planopt.solve(**LONG, accelerators="h100-sxm", top=1)
+    plan = planopt.solve(**LONG, accelerators="h100-sxm", load="steady", top=1)
     message = cold(plan)
     assert message is not None
     (deployment,) = plan.deployments

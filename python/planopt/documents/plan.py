@@ -162,6 +162,7 @@ class Request(Struct, frozen=True, kw_only=True):
     time_limit_seconds: float | None = None
     memory_limit_bytes: float | None = None
     exhaustive: bool = False
+    allow_odd: bool = False
     assumptions: str | None = None
     pcie_all_reduce: str | None = None
     """Class of PCIe all-reduce in place of that of the assumptions."""

@@ -33,7 +33,7 @@ HALVINGS = 6
 """Of the chance that a plan is held under a load: each simulates its deployments."""
 MOST_CERTAIN = 0.999
 """Chance beyond which nobody asks how slow a kind may be."""
-BESIDE_SECONDS = 1.0
+BESIDE_SECONDS = 2.0
 """What a price beside the answer may take."""
 
 PlanT = TypeVar("PlanT", Plan, TrainingPlan)
@@ -146,6 +146,7 @@ def _price(
     other = question.about(
         slower=factors(question.catalog, problem, at),
         budget_usd=None,
+        is_brief=True,
         time_limit_seconds=min(BESIDE_SECONDS, problem.time_limit_seconds),
     )
     usd = price_of(other)

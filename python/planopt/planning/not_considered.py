@@ -45,6 +45,14 @@ _OF_SESSIONS: Final = NotConsidered(
     help="evaluate serving --prefill-tp N for two pools, without sessions",
 )
 
+_ODD: Final = NotConsidered(
+    what="layouts",
+    count=1,
+    names=("stages divided among hosts over TCP",),
+    why="engines pass only what pipelines hand on over such networks",
+    help="--allow-odd",
+)
+
 
 def not_considered(
     question: ServingQuestion | TrainingQuestion,
@@ -91,7 +99,8 @@ def not_considered(
     if isinstance(question, TrainingQuestion):
         return accelerators
     of_sessions = (_OF_SESSIONS,) if question.problem.session_load else ()
-    others = (*accelerators, *of_sessions)
+    odd = () if question.problem.allow_odd else (_ODD,)
+    others = (*accelerators, *of_sessions, *odd)
     if not is_wide(question):
         return others
     near = NotConsidered(

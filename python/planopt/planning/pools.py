@@ -115,6 +115,7 @@ def _request(catalog: Catalog, problem: Problem) -> dict[str, object]:
             "max_accelerators": search["max_accelerators"],
             "accelerators_in_all": problem.max_accelerators,
             "context_ranks": search["context_ranks"],
+            "allow_odd": search["allow_odd"],
             "requests_per_second": problem.requests_per_second,
         },
     }

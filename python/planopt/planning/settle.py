@@ -80,7 +80,23 @@ class Choice(NamedTuple):
 
 
 def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
-    """Choose what keeps its promises in its own simulation, and say what is proven."""
+    """Choose what keeps its promises in its own simulation, and say what is proven.
+
+    Its figures are those that are predicted, however slow it was judged to be.
+    """
+    choice = _settled(question, purchase)
+    if choice is None or not question.problem.slower or question.problem.is_brief:
+        return choice
+    predicted = simulated_build(
+        question.about(slower={}),
+        choice.build,
+        requests=FINAL_REQUESTS,
+        seed=FINAL_SEED,
+    )
+    return choice._replace(build=predicted)
+
+
+def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     problem = question.problem
     until = time.monotonic() + problem.time_limit_seconds
     if problem.objective == "latency" or problem.batch is not None:
@@ -160,6 +176,7 @@ def _asked(
         "limits": question.limits.told(),
         "objective": objective,
         "guess": list(guess.counts),
+        "is_brief": question.problem.is_brief,
     }
     aim = Aim() if cap is None else question.up_to(cap)
     parts = parts_of(question.problem, aim)

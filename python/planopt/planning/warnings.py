@@ -8,6 +8,7 @@ from planopt.documents.parts import PlanWarning
 from planopt.planning.cold import cold_plan, displaced
 from planopt.planning.held_back import span
 from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
+from planopt.summary import tpot
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def _context(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
 
 
 def _low_margin(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
-    target = question.problem.target
-    speed = chosen.tokens_per_second_per_user
+    target, percentile = question.problem.target, question.problem.percentile
+    speed = 1 / max(tpot(each, percentile) for each in chosen.deployments)
     if target and speed < target * (1 + LOW_MARGIN):
         yield PlanWarning(
             code="W001",

@@ -373,7 +373,7 @@ impl Catalog {
     /// parts : list of bytes
     ///     JSON of each part of a question, as for a search.
     /// requested : bytes
-    ///     JSON: `limits`, `objective` and `guess`.
+    ///     JSON: `limits`, `objective`, `guess` and `is_brief`.
     /// seconds : float
     ///     What there is until the best that is known must do.
     /// guess : Found

@@ -73,6 +73,8 @@ pub struct Question {
     pub encoder: Option<Encoder>,
     /// Ranks that a search may divide contexts among, where that is asked for.
     pub context_ranks: Option<u32>,
+    /// Whether a search tries what can be computed, but nobody would run.
+    pub allow_odd: bool,
 }
 
 impl Question {

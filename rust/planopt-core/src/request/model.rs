@@ -275,6 +275,7 @@ impl ServedModel {
             adapters,
             encoder,
             context_ranks: None,
+            allow_odd: false,
         })
     }
 }

@@ -78,6 +78,9 @@ pub struct PoolsOptions {
     /// Ranks that contexts may be divided among; as the assumptions say where it is not given.
     #[serde(default)]
     pub context_ranks: Option<u32>,
+    /// Whether layouts are tried that nobody would run.
+    #[serde(default)]
+    pub allow_odd: bool,
     /// Requests per second, where a rate is asked for.
     #[serde(default)]
     pub requests_per_second: Option<f64>,
@@ -101,6 +104,7 @@ pub fn find_pools(
     } = ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
     let (limits, search) = (&request.limits, &request.search);
     question.context_ranks = search.context_ranks;
+    question.allow_odd = search.allow_odd;
     let selection = select(catalog, &request.hardware, None)?;
     let space = Space::available(&Inventory::of(catalog), &selection, &assumptions);
     let promised = request

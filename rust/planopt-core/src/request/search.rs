@@ -184,6 +184,7 @@ impl<'r> PartRead<'r> {
             ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
         let (hardware, options, promises) = (&request.hardware, &request.search, &request.promises);
         asked.question.context_ranks = options.context_ranks;
+        asked.question.allow_odd = options.allow_odd;
         let rented = match &request.rent {
             Some(rent) => Some(Instances::rented(catalog, rent, &hardware.hosts)?),
             None => None,
@@ -263,6 +264,8 @@ pub struct SettleServing {
     pub objective: Objective,
     /// Rows that an estimate would buy.
     pub guess: Vec<u32>,
+    /// Whether the final run may be short.
+    pub is_brief: bool,
 }
 
 /// Which rows a solver buys, at their figures, and what it proves.
@@ -380,6 +383,7 @@ pub fn settle_serving(
             most: asked.objective != Objective::Cheapest,
             hourly,
             guess: &guessed,
+            is_brief: asked.is_brief,
             stop,
             over,
         },

@@ -156,6 +156,9 @@ pub struct SearchOptions {
     /// Ranks that contexts may be divided among; as the assumptions say where it is not given.
     #[serde(default)]
     pub context_ranks: Option<u32>,
+    /// Whether layouts are tried that nobody would run.
+    #[serde(default)]
+    pub allow_odd: bool,
     /// Offer each batch up to this one, not the largest alone.
     #[serde(default)]
     pub each_batch_up_to: Option<u32>,

@@ -106,6 +106,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
                         adapters: None,
                         encoder: None,
                         context_ranks: None,
+                        allow_odd: false,
                         formats,
                         context: lengths.context,
                         prompt: lengths.prompt,

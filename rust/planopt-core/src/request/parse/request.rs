@@ -227,6 +227,7 @@ pub(super) struct Search {
     pub(super) exhaustive: bool,
     pub(super) allow_quantization: Vec<String>,
     pub(super) context_ranks: Option<u32>,
+    pub(super) allow_odd: bool,
 }
 
 /// Commands of one configuration take one name, others take several.

@@ -115,6 +115,7 @@ pub(super) fn question(
         search: SearchOptions {
             max_accelerators: most.unwrap_or(LARGEST_REPLICA).min(LARGEST_REPLICA),
             context_ranks: request.search.context_ranks,
+            allow_odd: request.search.allow_odd,
             exhaustive: request.search.exhaustive,
             ..SearchOptions::default()
         },
@@ -226,8 +227,7 @@ fn percentile(
     load: LoadKind,
     assumed: &mut Vec<Assumed>,
 ) -> Option<String> {
-    let is_judged = reader.is_given("ttft") || reader.is_given("load");
-    if reader.is_given("percentile") || load == LoadKind::Steady || !is_judged {
+    if reader.is_given("percentile") || load == LoadKind::Steady {
         return request.promises.percentile.clone();
     }
     assumed.push(Assumed {

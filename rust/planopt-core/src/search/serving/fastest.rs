@@ -1,6 +1,6 @@
 //! The fastest layout of a purchase that is decided.
 
-use super::layouts::{all_layouts, context_ranks};
+use super::layouts::{all_layouts, context_ranks, placed};
 use crate::bill::Unit;
 use crate::catalog::Assumptions;
 use crate::hardware::System;
@@ -39,12 +39,9 @@ pub fn fastest_layout<'a>(
         if !given.allows(layout) {
             continue;
         }
-        let Ok(placement) = layout.place(system.slots) else {
+        let Some(placement) = placed(layout, system, question) else {
             continue;
         };
-        if (placement.hosts > 1) != system.network.is_some() {
-            continue;
-        }
         Unit::all(hardware, placement, assumptions.switch_sale, |unit| {
             let same = given.replicas.is_none_or(|given| given == unit.replicas)
                 && unit.hosts() == bought.hosts

@@ -1,8 +1,9 @@
 //! Every way to divide a model among accelerators.
 
 use crate::catalog::Assumptions;
+use crate::hardware::System;
 use crate::load::serving::Question;
-use crate::parallel::{Degrees, Layout};
+use crate::parallel::{Degrees, Layout, Placement};
 use crate::transformer::Transformer;
 
 /// Every layout of at most `accelerators` that is worth a look: each tensor-parallel degree; of
@@ -39,6 +40,17 @@ pub fn all_layouts(
         }
     }
     layouts
+}
+
+/// Where the ranks of a layout sit on a system, if it is tried there: it needs a network if it is
+/// more than a host, and RDMA if a stage is; over TCP only what pipelines hand on goes from host to
+/// host, as engines do it.
+pub(super) fn placed(layout: Layout, system: &System, question: &Question) -> Option<Placement> {
+    let placement = layout.place(system.slots).ok()?;
+    let network = system.network.map(|(network, _)| network);
+    let is_run = placement.hosts_per_stage() == 1 || network.is_some_and(|network| network.rdma);
+    let is_tried = is_run || question.allow_odd;
+    ((placement.hosts > 1) == network.is_some() && is_tried).then_some(placement)
 }
 
 /// The same degrees with whole contexts, and with those that so many ranks divide. Groups with

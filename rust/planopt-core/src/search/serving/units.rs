@@ -5,7 +5,7 @@ use super::connection::{Placed, of_equal_lines};
 use super::found::{FoundUnit, SearchResult};
 use super::goal::Goal;
 use super::latency::{Most, Supply, supply};
-use super::layouts::{all_layouts, context_ranks};
+use super::layouts::{all_layouts, context_ranks, placed};
 use super::reduce::{Demand, reduce};
 use crate::bill::Unit;
 use crate::catalog::{Accelerator, Assumptions};
@@ -222,12 +222,9 @@ impl Task<'_> {
     ) -> Vec<Candidate<'r, 'a>> {
         let mut candidates = Vec::new();
         for &layout in &self.divisions.layouts {
-            let Ok(placement) = layout.place(system.slots) else {
+            let Some(placement) = placed(layout, system, self.question) else {
                 continue;
             };
-            if (placement.hosts > 1) != system.network.is_some() {
-                continue;
-            }
             let affordable = affordable(placement);
             if affordable.iter().all(Vec::is_empty) {
                 continue;

@@ -9,6 +9,7 @@ use crate::parallel::{Batching, Layout, Placement, Stage, stages};
 use crate::search::serving::batch;
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::in_time::largest_in_time;
+use crate::search::serving::layouts::placed;
 use crate::search::serving::latency::{LEAST_LOAD, whole};
 use crate::serving::engine::{Estimator, ReplicaSteps, Traffic, limits};
 use crate::serving::{Prepared, Replica};
@@ -103,10 +104,7 @@ impl<'a> PoolContext<'_, 'a> {
             .layouts
             .par_iter()
             .filter_map(|&layout| {
-                let placement = layout.place(self.system.slots).ok()?;
-                if (placement.hosts > 1) != self.system.network.is_some() {
-                    return None;
-                }
+                let placement = placed(layout, &self.system, request.question)?;
                 if !request.affords(&self.system, placement.accelerators()) {
                     return None;
                 }

@@ -80,6 +80,8 @@ pub(super) struct Judge<'j> {
     pub(super) goal: &'j LatencyGoal,
     /// What a request takes outside of the engine.
     pub(super) overhead: RequestOverhead,
+    /// Whether the final run is as short as where the clock has ended.
+    pub(super) is_brief: bool,
     pub(super) stop: &'j AtomicBool,
     /// Told that there is no time for further looks; the final run is made nevertheless.
     pub(super) over: &'j AtomicBool,
@@ -133,8 +135,8 @@ impl Judge<'_> {
         rate: f64,
     ) -> (Verdict, LoadReport) {
         let of_replicas = FINAL_OF_REPLICA * u64::from(replicas);
-        let is_over = self.over.load(Ordering::Relaxed);
-        let requests = if is_over {
+        let is_brief = self.is_brief || self.over.load(Ordering::Relaxed);
+        let requests = if is_brief {
             HURRIED_REQUESTS
         } else {
             let turns = self.goal.traffic.turns().map_or(0.0, |turns| turns.turns);
@@ -148,7 +150,7 @@ impl Judge<'_> {
         let report = self.run(step, limits, load, (requests, FINAL_SEED), self.stop);
         let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
         let is_told = verdict != Verdict::Open || requests == FINAL_MOST;
-        if is_told || is_over {
+        if is_told || is_brief {
             return (verdict, report);
         }
         // So near the limit more requests tell, where there is the time.

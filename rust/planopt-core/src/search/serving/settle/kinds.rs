@@ -1,5 +1,6 @@
 //! Replicas that can be had, each with what has been shown of the rate that it carries in time.
 
+use super::Settling;
 use super::judge::{Judge, LEVELS, Verdict};
 use crate::catalog::Assumptions;
 use crate::hardware::{Fabric, Space, System};
@@ -21,7 +22,7 @@ use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 /// A part of a question, in one format: what is served, on what, and what is promised.
 #[derive(Clone, Copy, Debug)]
@@ -185,8 +186,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
     pub(super) fn of(
         part: SettledPart<'s, 'a>,
         users: Option<f64>,
-        stop: &'s AtomicBool,
-        over: &'s AtomicBool,
+        settling: Settling<'s>,
     ) -> (Self, Vec<Kind>, Vec<OfKind<'a>>, SearchResult<'a>) {
         let SettledPart {
             question,
@@ -204,8 +204,9 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 load: part.load,
                 goal: part.latency,
                 overhead: engine.map_or_else(Default::default, |engine| engine.request),
-                stop,
-                over,
+                is_brief: settling.is_brief,
+                stop: settling.stop,
+                over: settling.over,
                 simulations: AtomicU64::new(0),
                 requests: AtomicU64::new(0),
             },
@@ -218,7 +219,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             demand: &demand,
             divisions: &all.divisions,
             price_cap: part.price_cap,
-            stop,
+            stop: settling.stop,
         };
         let (prepared, alike) = alike(&task, &part);
         all.prepared = prepared;

@@ -110,6 +110,8 @@ pub struct Settling<'s> {
     /// What an estimate would buy, to be looked at first: the part, the accelerator, the host and the
     /// layout of each.
     pub guess: &'s [(usize, &'s str, &'s str, Layout)],
+    /// Whether the final run may be short: for a figure beside a plan, of what nobody buys.
+    pub is_brief: bool,
     /// Told to stop.
     pub stop: &'s AtomicBool,
     /// Told that the time is over.
@@ -176,7 +178,7 @@ pub fn settle<'a>(
     let users = are_all.then(|| real(limits.users));
     let mut searched = Vec::new();
     for &part in parts {
-        let (of_part, kinds, units, result) = Kinds::of(part, users, settling.stop, settling.over);
+        let (of_part, kinds, units, result) = Kinds::of(part, users, settling);
         let before = all.kinds.len();
         all.units
             .extend(units.into_iter().map(|(kind, unit)| (before + kind, unit)));
