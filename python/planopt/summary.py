@@ -49,11 +49,14 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
         cost, height = itemised(plan, facts.rates)
         plan = structs.replace(plan, cost=cost)
         totals = structs.replace(totals, rack_units=height)
+    parts = plan.cost.parts
+    running = [part.usd_per_hour for part in parts if part.name != "purchase"]
     return structs.replace(
         plan,
         promises=tuple(_promises(plan)),
         totals=totals,
         capex_usd=plan.price_usd,
+        opex_usd_per_hour=_sum(running),
         tco_usd_per_hour=hourly,
         usd_per_million_tokens=plan.cost.usd_per_million_tokens,
         facts=facts,

@@ -36,8 +36,11 @@ def promise_mismatches(plan: Document) -> Iterator[Mismatch]:
     for name in sorted({*told, *totals} - {"rack_units"}):  # see outlays.py
         yield from compared(f"totals.{name}", told.get(name), totals.get(name), _WHY)
     cost = plan.get("cost") or {}
+    parts = cost.get("parts") or []
+    running = [one["usd_per_hour"] for one in parts if one["name"] != "purchase"]
     for name, figure in (
         ("capex_usd", plan.get("price_usd")),
+        ("opex_usd_per_hour", _sum(running)),
         ("tco_usd_per_hour", cost.get("usd_per_hour")),
         ("usd_per_million_tokens", cost.get("usd_per_million_tokens")),
     ):

@@ -77,7 +77,7 @@ SECTIONS = {
 def asked(kind: str) -> PlanDocument:
     match kind:
         case "serving":
-            return planopt.solve(target="5tok/s", budget=20_000)
+            return planopt.solve(target="5tok/s", budget=20_000, load="steady")
         case "training":
             return planopt.train("llama-2-70b", tokens="2T", deadline="45d")
         case "fleet":

@@ -92,7 +92,13 @@ def test_the_cache_of_a_prompt_goes_across(plan: planopt.Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"ttft": None, "load": "steady"}, {"batch": 4}, {"redundancy": 1}, {"acquire": "rent"}]
+    "change",
+    [
+        {"ttft": None, "load": "steady"},
+        {"batch": 4},
+        {"redundancy": 1},
+        {"acquire": "rent"},
+    ],
 )
 def test_nothing_stands_beside_other_questions(change: dict[str, Any]) -> None:
     asked = {**QUESTION, "max_accelerators": 8, **change}

@@ -279,6 +279,8 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     totals: Totals = msgspec.field(default_factory=Totals)
     capex_usd: float | None = None
     """What is paid once."""
+    opex_usd_per_hour: float | None = None
+    """Electricity, hosting and rent."""
     tco_usd_per_hour: float | None = None
     """Purchase written off, electricity, hosting and rent."""
     usd_per_million_tokens: float | None = None
