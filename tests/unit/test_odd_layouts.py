@@ -1,4 +1,4 @@
-"""Layouts that can be computed, but that nobody would run, are for who asks for them."""
+"""Layouts that can be computed, but that nobody would run, are for who asks so."""
 
 from __future__ import annotations
 
