@@ -360,6 +360,7 @@ pub(crate) fn questions() -> impl Strategy<Value = Question> {
             adapters: None,
             encoder: None,
             context_ranks: None,
+            allow_odd: true,
             formats: Formats::new(weights, kv),
             context,
             prompt,

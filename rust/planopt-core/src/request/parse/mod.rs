@@ -130,11 +130,17 @@ mod tests {
     use crate::options::{Kind, table};
     use std::collections::BTreeSet;
 
+    /// All but `import`, which hands what it takes to those that evaluate and solve.
+    fn commands() -> impl Iterator<Item = &'static String> {
+        let all = table().commands.iter();
+        all.filter(|command| *command != "import")
+    }
+
     #[test]
     fn every_path_is_a_field_and_every_field_has_an_entry() {
         let mut named = BTreeSet::new();
         let mut known = BTreeSet::new();
-        for command in &table().commands {
+        for command in commands() {
             let known_here = fields(command);
             let taken = table().taken_by(command).filter_map(|entry| entry.path);
             for path in taken {
@@ -200,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_value_of_each_kind_is_one_of_its_field() {
-        for command in &table().commands {
+        for command in commands() {
             for entry in table().taken_by(command) {
                 if entry
                     .path

@@ -1,7 +1,7 @@
 //! Replicas that can be had, each with what has been shown of the rate that it carries in time.
 
-use super::Settling;
 use super::judge::{Judge, LEVELS, Verdict};
+use super::settling::Settling;
 use crate::catalog::Assumptions;
 use crate::hardware::{Fabric, Space, System};
 use crate::load::Load;

@@ -8,17 +8,17 @@
 mod fronts;
 mod judge;
 mod kinds;
+mod settling;
 
 use self::fronts::{Column, cheapest, cheapest_for_users};
 use self::judge::Verdict;
 pub use self::kinds::SettledPart;
 use self::kinds::{Kind, Kinds, OfKind, rounded};
+pub use self::settling::Settling;
 use super::found::{FoundUnit, SearchResult};
 use super::latency::whole;
-use crate::parallel::Layout;
 use crate::quantity::{MicroUsd, real};
 use crate::search::found::hour;
-use crate::search::limits::Limits;
 use crate::search::serving::reduce::undominated;
 use crate::serving::engine::{LoadReport, SessionsKept};
 use rayon::prelude::*;
@@ -96,26 +96,6 @@ pub struct Ran<'a> {
     pub kept: Option<SessionsKept>,
     /// What came of their share of the load.
     pub report: LoadReport,
-}
-
-/// What a proof is about.
-#[derive(Clone, Copy, Debug)]
-pub struct Settling<'s> {
-    /// What must be supplied and stayed within.
-    pub limits: &'s Limits,
-    /// Whether all is bought that the limits allow: the load is then what that carries.
-    pub most: bool,
-    /// Whether prices are those of an hour.
-    pub hourly: bool,
-    /// What an estimate would buy, to be looked at first: the part, the accelerator, the host and the
-    /// layout of each.
-    pub guess: &'s [(usize, &'s str, &'s str, Layout)],
-    /// Whether the final run may be short: for a figure beside a plan, of what nobody buys.
-    pub is_brief: bool,
-    /// Told to stop.
-    pub stop: &'s AtomicBool,
-    /// Told that the time is over.
-    pub over: &'s AtomicBool,
 }
 
 /// Share of a value by which two purchases are as good as each other.

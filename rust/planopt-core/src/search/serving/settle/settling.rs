@@ -1,0 +1,25 @@
+//! What a proof is about.
+
+use crate::parallel::Layout;
+use crate::search::limits::Limits;
+use std::sync::atomic::AtomicBool;
+
+/// What a proof is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Settling<'s> {
+    /// What must be supplied and stayed within.
+    pub limits: &'s Limits,
+    /// Whether all is bought that the limits allow: the load is then what that carries.
+    pub most: bool,
+    /// Whether prices are those of an hour.
+    pub hourly: bool,
+    /// What an estimate would buy, to be looked at first: the part, the accelerator, the host and the
+    /// layout of each.
+    pub guess: &'s [(usize, &'s str, &'s str, Layout)],
+    /// Whether the final run may be short: for a figure beside a plan, of what nobody buys.
+    pub is_brief: bool,
+    /// Told to stop.
+    pub stop: &'s AtomicBool,
+    /// Told that the time is over.
+    pub over: &'s AtomicBool,
+}
