@@ -11,7 +11,7 @@ from planopt import _native
 if TYPE_CHECKING:
     import pytest
 
-MOST_CALLS = 28
+MOST_CALLS = 37
 """Of the main command; 74 before the core kept what it found, 12 before plans carried
 their facts and said what was not considered, 19 before they told the price at another
 confidence, which is a question of its own."""

@@ -117,7 +117,8 @@ def test_solve_buys_for_sessions() -> None:
     # Assistants think two minutes: hardly any are answered at the same time.
     assert deployment.candidate.batch < 10
     assert load.sessions.hit_rate > 0.85
-    assert plan.not_considered[-1].names[0] == "two pools"
+    left_out = {name for each in plan.not_considered for name in each.names}
+    assert "two pools" in left_out
     assert {each.change for each in plan.sensitivity} >= {"--sessions 80", "--turns 8"}
     assert planopt.verify(plan)
     # The same prompts, if all of each were read and nobody paused.

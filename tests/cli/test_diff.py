@@ -20,6 +20,7 @@ QUESTION: dict[str, Any] = {
     "model": "llama-2-70b",
     "target": "5tok/s",
     "accelerators": "rtx-4090,rtx-5090",
+    "load": "steady",
 }
 
 

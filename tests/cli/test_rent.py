@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
     from planopt.documents.plan import Plan
 
-RENTED: dict[str, Any] = {"model": "llama-3.1-8b", "target": "10tok/s"}
+RENTED: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "target": "10tok/s",
+    "load": "steady",
+}
 
 
 def run(*arguments: str) -> int:

@@ -216,7 +216,7 @@ def test_no_verified_figure_can_be_left_out(question: str) -> None:
         ("request.context_tokens", 100_000),
         ("request.prompt_tokens", 1),
         ("request.kv_heads", 64),
-        ("request.users", 10_000),
+        ("request.concurrency", 10_000),
         ("request.target_tokens_per_second", 1e4),
         ("request.throughput_tokens_per_second", 1e9),
         ("request.ttft_seconds", 1e-6),

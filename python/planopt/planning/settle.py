@@ -198,9 +198,11 @@ def _bounded(
         return replace(purchase, bound_micro_usd=None, gap=None)
     bound = min(value, bound)
     is_price = problem.objective == "cheapest"
+    if is_price:
+        bound = math.floor(bound)
     return replace(
         purchase,
-        bound_micro_usd=math.floor(bound) if is_price else None,
+        bound_micro_usd=int(bound) if is_price else None,
         gap=(value - bound) / abs(value),
     )
 

@@ -227,7 +227,9 @@ fn percentile(
     load: LoadKind,
     assumed: &mut Vec<Assumed>,
 ) -> Option<String> {
-    if reader.is_given("percentile") || load == LoadKind::Steady {
+    let promised = ["target", "ttft", "load"];
+    let is_judged = promised.iter().any(|option| reader.is_given(option));
+    if reader.is_given("percentile") || load == LoadKind::Steady || !is_judged {
         return request.promises.percentile.clone();
     }
     assumed.push(Assumed {
