@@ -12,8 +12,8 @@ use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes};
 use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
-    AffineStep, EngineLimits, Estimator, Objectives, Pool, ReplicaSteps, Run, SessionsKept,
-    Traffic, Transfer, Turns, limits, simulate, simulate_disaggregated,
+    AffineStep, EngineLimits, Estimator, Objectives, Pool, Remembered, ReplicaSteps, Run,
+    SessionsKept, Traffic, Transfer, Turns, limits, simulate, simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
@@ -144,6 +144,7 @@ pub fn simulate_serving(
         &request.scheduler,
         |steps, limits| match &decoding {
             None => {
+                let steps = &Remembered::of(steps);
                 front = Some(vec![limits]);
                 let load = &request.load;
                 Ok(Ok(match &request.step {
@@ -154,6 +155,7 @@ pub fn simulate_serving(
             Some((decode, decoding)) => {
                 with_engine(catalog, decoding, &decode.scheduler, |answers, other| {
                     front = Some(vec![limits, other]);
+                    let (steps, answers) = (&Remembered::of(steps), &Remembered::of(answers));
                     Ok(Ok(simulate_disaggregated(
                         &pool(&configuration, limits, steps),
                         decode.transfer.unwrap_or(way),

@@ -3,11 +3,12 @@
 use super::arrivals::Source;
 use super::estimate::Traffic;
 use super::limits::{EngineLimits, HostTier, Transfer};
+use super::remembered::Remembered;
 use super::report::{LoadReport, Objectives};
 use super::scheduler::Engine;
 use super::sessions::Turns;
 use super::simulate::{Pool, Run, simulate, simulate_disaggregated};
-use super::step::{AffineStep, StepTime, StepWork};
+use super::step::{AffineStep, StepSeconds, StepTime, StepWork};
 use super::table::StepTable;
 use crate::catalog::{HostCache, Policy, RequestOverhead};
 use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
@@ -857,4 +858,40 @@ fn what_a_request_takes_besides_grows_with_its_prompt() {
     let later = found.ttft_seconds.mean - expected.ttft_seconds.mean;
     close(later, 0.5 + 100.0 * 0.001, 1e-9);
     close(found.tpot_seconds.mean, expected.tpot_seconds.mean, 1e-9);
+}
+
+/// A decode step that is a line up to a roof, and bends there.
+struct Roofs;
+
+impl StepTime for Roofs {
+    fn seconds(&self, work: &StepWork) -> StepSeconds {
+        let read = 1e-3 + 1e-6 * work.decode_sequences * work.decode_context;
+        let latency = read.max(2e-3) + 1e-5 * work.prefill_tokens;
+        StepSeconds {
+            latency,
+            interval: latency / 2.0,
+        }
+    }
+}
+
+#[test]
+fn remembered_steps_are_the_steps() {
+    let remembered = Remembered::of(&Roofs);
+    // The second look at a stretch is the remembered one; the roof bends within some stretches.
+    for _ in 0..2 {
+        for sequences in 1..40 {
+            for context in 0..700 {
+                let context = f64::from(context) * 3.7;
+                let work = StepWork::decode(f64::from(sequences), context);
+                let (found, right) = (remembered.seconds(&work), Roofs.seconds(&work));
+                close(found.latency, right.latency, 1e-6);
+                close(found.interval, right.interval, 1e-6);
+            }
+        }
+    }
+    let with_prompt = StepWork::decode(3.0, 100.0).with_chunk(64.0, 0.0);
+    assert_eq!(
+        remembered.seconds(&with_prompt),
+        Roofs.seconds(&with_prompt)
+    );
 }

@@ -16,7 +16,7 @@ use crate::search::serving::latency::{LEAST_LOAD, Most, Supply, alone, supply, w
 use crate::search::serving::reduce::{Demand, reduce};
 use crate::search::serving::units::{Candidate, Divisions, Task};
 use crate::serving::engine::{
-    EngineLimits, LoadReport, ReplicaSteps, SessionsKept, StepTable, limits,
+    EngineLimits, LoadReport, Remembered, ReplicaSteps, SessionsKept, StepTable, limits,
 };
 use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
@@ -314,6 +314,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
         let (fluid, level) = (bracket.fluid, bracket.level);
         let (verdict, report) = if replica.attention_groups() > 1 {
             // How many prompts share a step decides how many of the groups read: too much to tabulate.
+            let steps = Remembered::of(&steps);
             self.judge.decide(&steps, limits, rate, fluid, level)
         } else {
             let tabulated = || StepTable::new(&steps, &limits, &self.part.latency.traffic);
@@ -426,6 +427,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             in_flight: kind.in_flight,
         };
         let limits = self.limits(kind, &replica);
+        let steps = Remembered::of(&steps);
         self.judge.last(&steps, limits, replicas, rate)
     }
 
