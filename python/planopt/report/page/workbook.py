@@ -38,13 +38,7 @@ _RATES = {
 
 
 def workbook(plan: PlanDocument) -> bytes:
-    """Write a plan as a workbook of Excel or LibreOffice.
-
-    Raises
-    ------
-    InputError
-        XlsxWriter is not installed; E905.
-    """
+    """Write a plan as a workbook of Excel or LibreOffice, by XlsxWriter (else E905)."""
     try:
         import xlsxwriter
     except ImportError as error:

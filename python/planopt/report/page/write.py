@@ -32,11 +32,8 @@ def write_report(
 ) -> list[str]:
     """Write a plan to files, by their form, and return their names.
 
-    Raises
-    ------
-    InputError
-        No file is named (E005), one cannot be written (E006), or what writes a
-        workbook is not installed (E905).
+    No file is named (E005), one cannot be written (E006), or what writes a workbook is
+    not installed (E905): each is an error.
     """
     if not files:
         raise InputError.of(
