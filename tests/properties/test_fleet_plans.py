@@ -90,3 +90,55 @@ def test_verify_takes_a_plan_and_refuses_it_with_any_one_field_changed(
     field, value = data.draw(st.sampled_from(figures(document)))
     changed = forged(document, field, other_than(value, by=0.01))
     assert verify_plan(changed, bundled_folder()), f"{field}: {value}"
+
+
+RACKS_BESIDE_A_HOST = """
+[horizon]
+periods = 2
+[[region]]
+name = "here"
+electricity = "$0.08/kWh"
+[[class]]
+name = "answers"
+target = "15 tok/s"
+ttft = "3 s"
+[[workload]]
+name = "chat"
+model = "llama-3.1-8b"
+class = "answers"
+growth = 0.5
+failures = 1
+failure = "rack"
+[[workload.size]]
+name = "short"
+share = 0.75
+prompt = 512
+output = 256
+[[workload.size]]
+name = "long"
+share = 0.25
+prompt = 4096
+output = 512
+[[workload.demand]]
+region = "here"
+requests = "7/s"
+[[buy]]
+accelerator = "rtx-4090"
+host = "pcie-4gpu"
+[[own]]
+accelerator = "a100-sxm-80"
+host = "hgx-8"
+region = "here"
+hosts = 1
+"""
+"""A rack of bought hosts fails together, and what is owned is a host: neither failure
+may be counted at the size of the other."""
+
+
+def test_the_free_mix_knows_what_covers_know(folder: Path) -> None:
+    file = folder / "racks.toml"
+    file.write_text(RACKS_BESIDE_A_HOST, encoding="utf-8")
+    plan = plan_fleet(file, compare=False, time_limit="5s")
+    assert plan.status == "optimal"
+    assert plan.gap == 0
+    assert verify_plan(json.loads(plan.to_json()), bundled_folder()) == []

@@ -50,6 +50,7 @@ def questions(draw: st.DrawFn) -> dict[str, Any]:
             st.lists(st.sampled_from(ACCELERATORS), min_size=1, max_size=3, unique=True)
         ),
         "max_accelerators": draw(st.sampled_from([8, 16])),
+        "load": "steady",
     }
 
 

@@ -153,11 +153,16 @@ class Mix(Programme):
         With one failure to be borne, a copy is two pieces, what fails at once and what
         is left of it, and of each no more than the demand counts: if any piece that
         survives is cut, it meets the demand alone; if none is, all count in full.
-        Copies that fail together, as those of a rack do, are no such pieces.
+        Copies that fail together, as those of a rack do, are no such pieces, and beside
+        them nothing is cut: their loss would count as the largest where it is not.
         """
         template = self.fleet.templates[place]
         supply, loss = template.supply, self.fleet.reserve(place)
-        if self.fleet.streams[template.stream].losses > 1 or loss > supply:
+        together = any(
+            self.fleet.reserve(other) > self.fleet.templates[other].supply
+            for other in self.fleet.of_stream[template.stream]
+        )
+        if self.fleet.streams[template.stream].losses > 1 or together:
             return supply, loss
         return min(supply - loss, demand) + min(loss, demand), min(loss, demand)
 

@@ -132,6 +132,8 @@ def _serving_problem(
         "isl": size.prompt,
         "osl": size.output,
         "concurrency": 1,
+        # A unit's rate is that of its steps, unless a first token is promised.
+        "load": "steady" if promise.ttft_seconds is None else None,
         "throughput": 1.0,  # so that each unit runs the batch that it was found with
         "accelerators": source.accelerator,
         "assumptions": request.assumptions,
