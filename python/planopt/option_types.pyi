@@ -116,6 +116,7 @@ class SolveOptions(
     cp: float | str | None
     host_cache: float | str | None
     condition: str | None
+    sell: Mapping[str, float | str] | Sequence[str] | str | None
     price_band: float | str | None
     steps: bool
     time_limit: float | str | None

@@ -5,6 +5,7 @@ All of it follows from what the plan carries: its price, power, bill and rates.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -17,6 +18,7 @@ from planopt.documents.parts import (
     Part,
     PeakPart,
     PlanCost,
+    Sell,
 )
 from planopt.units import HOURS_PER_YEAR
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     Rates = Mapping[str, float | None]
 
 HOURS_PER_MONTH = 730
+HOURS_PER_DAY = 24
 WATTS_PER_KILOWATT = 1000
 BAND = 0.2
 """Share by which an assumption is moved, either way; speed by its own interval."""
@@ -117,6 +120,25 @@ class Outlay:
         if speeds := _speeds(self._plan):
             yield self._moved("speed", 1.0, speeds, lambda by: {"speed": by})
 
+    def sold(self, prices: Mapping[str, float]) -> Sell:
+        """Return what selling tokens comes to: those of answers, and their prompts."""
+        plan, duty = self._plan, self._rates["duty"]
+        answers = self._hourly / (plan.cost.usd_per_million_tokens or 1.0)
+        lengths = plan.request.prompt_tokens or 0, plan.request.output_tokens or 1
+        prompts = answers * lengths[0] / lengths[1]
+        revenue = answers * prices.get("out", 0.0) + prompts * prices.get("in", 0.0)
+        of_busy_hours = revenue - self._electricity - self._on_demand
+        always = self._purchase + self._racks + self._reserved
+        even = duty * always / of_busy_hours if of_busy_hours > 0 else math.inf
+        earned = revenue - (self._hourly - self._purchase)
+        price = plan.price_usd or 0.0
+        return Sell(
+            revenue_usd_per_hour=revenue,
+            margin_usd_per_hour=revenue - self._hourly,
+            break_even_utilisation=even if even <= 1 else None,
+            payback_days=price / earned / HOURS_PER_DAY if earned > 0 < price else None,
+        )
+
     def _moved(
         self,
         name: str,
@@ -167,6 +189,13 @@ def _speeds(plan: Plan | TrainingPlan) -> tuple[float, float] | None:
     if within is None or not predicted:
         return None
     return within.low / predicted, within.high / predicted
+
+
+def sold(plan: Plan, rates: Rates) -> Sell | None:
+    """Return what selling the tokens of a plan comes to, if somebody asks."""
+    if not plan.request.sell or not plan.cost.usd_per_million_tokens:
+        return None
+    return Outlay(plan, rates).sold(plan.request.sell)
 
 
 def itemised(plan: Plan | TrainingPlan, rates: Rates) -> tuple[PlanCost, float | None]:

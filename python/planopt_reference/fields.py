@@ -245,6 +245,7 @@ FIELDS: Final[dict[str, Mark]] = {
     "promises": "verified",
     **{f"totals.{key}": "verified" for key in _TOTALS},
     "capex_usd": "verified",
+    "sell": "verified",
     "opex_usd_per_hour": "verified",
     "tco_usd_per_hour": "verified",
     "usd_per_million_tokens": "verified",

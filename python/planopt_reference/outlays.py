@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 
 _WHY: Final = "the cost of the plan with this one thing otherwise"
+_SECONDS_PER_HOUR: Final = 3600
+_HOURS_PER_DAY: Final = 24
+_MILLION: Final = 1e6
 _PRICES: Final = ("accelerator_price", "other_prices")
 
 
@@ -66,6 +69,14 @@ def outlay_mismatches(
         )
         return table["usd_per_million_tokens"]
 
+    def hourly(duty: float) -> float:
+        moved = replace(cost, duty=duty)
+        rent = rent_usd_per_hour(rents, moved)
+        table = cost_table(price, power_watts, rack_units, 1.0, moved, rent)
+        return table["usd_per_hour"]
+
+    dollars = price / MICRO_USD_PER_USD
+    yield from _sell_mismatches(plan, hourly, dollars, tokens_per_second, cost)
     for index, at in enumerate(stated["at_duty"]):
         field = f"cost.at_duty[{index}].usd_per_million_tokens"
         told_usd, usd = at["usd_per_million_tokens"], replace(cost, duty=at["duty"])
@@ -74,6 +85,43 @@ def outlay_mismatches(
     shares = dict(zip(_PRICES, (cards, 1 - cards), strict=True))
     for index, move in enumerate(stated["moves"]):
         yield from _move_mismatches(index, move, cost, shares, per_million)
+
+
+def _sell_mismatches(
+    plan: Document,
+    hourly: Callable[[float], float],
+    price: float,
+    tokens_per_second: float,
+    cost: Cost,
+) -> Iterator[Mismatch]:
+    """Compute again what selling tokens comes to; both sides are lines in the duty."""
+    request, told = plan["request"], plan.get("sell") or {}
+    sold = request.get("sell") or {}
+    expected: dict[str, float | None] = {}
+    if sold:
+        read_per_token = (request["prompt_tokens"] or 0) / (
+            request["output_tokens"] or 1
+        )
+        of_token = sold.get("out", 0.0) + sold.get("in", 0.0) * read_per_token
+        full = tokens_per_second * _SECONDS_PER_HOUR / _MILLION * of_token
+        half, whole = hourly(0.5), hourly(1.0)
+        each = 2 * (whole - half)
+        even = (whole - each) / (full - each) if full > each else None
+        revenue, paid = full * cost.duty, hourly(cost.duty)
+        running = paid - amortised_usd_per_hour(round(price * MICRO_USD_PER_USD), cost)
+        days = None
+        if price and revenue > running:
+            days = price / (revenue - running) / _HOURS_PER_DAY
+        expected = {
+            "revenue_usd_per_hour": revenue,
+            "margin_usd_per_hour": revenue - paid,
+            "break_even_utilisation": None if even is None or even > 1 else even,
+            "payback_days": days,
+        }
+    for name in sorted({*told, *expected}):
+        yield from compared(
+            f"sell.{name}", told.get(name), expected.get(name), "as tokens are sold"
+        )
 
 
 def nothing_itemised(plan: Document) -> Iterator[Mismatch]:

@@ -65,6 +65,20 @@ class AtDuty(Struct, frozen=True, kw_only=True):
     usd_per_million_tokens: float
 
 
+class Sell(Struct, frozen=True, kw_only=True):
+    """What tokens are sold for, and what that leaves, at the load and the duty."""
+
+    revenue_usd_per_hour: float
+    """Of answers, and of the prompts that they are to."""
+    margin_usd_per_hour: float
+    """Revenue less the TCO."""
+    break_even_utilisation: float | None = None
+    """Share of busy hours from which on revenue is above the TCO; none where not even
+    all hours are enough."""
+    payback_days: float | None = None
+    """After which the purchase is earned, less what runs; none where it never is."""
+
+
 class PlanCost(Cost, frozen=True, kw_only=True):
     """Money of a plan, with what it consists of and what moves it."""
 

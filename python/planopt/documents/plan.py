@@ -39,6 +39,7 @@ from planopt.documents.parts import (
     PlanCost,
     PlanWarning,
     Search,
+    Sell,
     Status,
 )
 from planopt.documents.training import Renting, TrainingDeployment
@@ -150,6 +151,9 @@ class Request(Struct, frozen=True, kw_only=True):
     discount: dict[str, float] = {}
     """Share of list prices that vendors of accelerators take off: of new ones, and of
     machines that they come in."""
+    sell: dict[str, float] = {}
+    """Dollars that a million tokens are sold for: of prompts (``in``) and of answers
+    (``out``)."""
     vat: float | None = None
     """Value-added tax on every price and rent, as a share of it."""
     redundancy: int | None = 0
@@ -279,6 +283,8 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     totals: Totals = msgspec.field(default_factory=Totals)
     capex_usd: float | None = None
     """What is paid once."""
+    sell: Sell | None = None
+    """What selling its tokens comes to."""
     opex_usd_per_hour: float | None = None
     """Electricity, hosting and rent."""
     tco_usd_per_hour: float | None = None

@@ -272,7 +272,7 @@ def _served(plan: Plan) -> list[Block]:
         *([Parts("Cache", found(sessions))] if sessions else []),
         *time_and_memory(first),
     ]
-    return [promises(plan), _money(plan), *lines, *_rented(plan)]
+    return [promises(plan), _money(plan), *_sold(plan), *lines, *_rented(plan)]
 
 
 def _trained(plan: TrainingPlan) -> list[Block]:
@@ -302,6 +302,22 @@ def cost_line(
         (power, f"{watts(power)} at full load"),
     ]
     return Parts("Cost", [each for figure, each in said if figure is not None])
+
+
+def _sold(plan: Plan) -> list[Block]:
+    """Say in a line what selling tokens leaves."""
+    sell = plan.sell
+    if sell is None:
+        return []
+    even, back = sell.break_even_utilisation, sell.payback_days
+    said = [
+        f"revenue {money_per_hour(sell.revenue_usd_per_hour)}",
+        f"margin {'-' * (sell.margin_usd_per_hour < 0)}"
+        f"{money_per_hour(abs(sell.margin_usd_per_hour))}",
+        "never breaks even" if even is None else f"breaks even at {even:.0%} busy",
+        *([] if back is None else [f"paid back in {count(round(back))} d"]),
+    ]
+    return [Parts("Sold", said)]
 
 
 def _rented(plan: Plan) -> list[Block]:

@@ -20,6 +20,8 @@ pub enum Dimension {
     Usd,
     /// Price of energy, in dollars per kWh; always with a unit, such as `$0.10/kWh`.
     UsdPerKwh,
+    /// Price of tokens, in dollars per million; a bare number is that, as in `$0.90/Mtok`.
+    UsdPerMillionTokens,
     /// Rent, in dollars per hour of 1/730 month; always with a unit, such as `$2.50/h` or `12/h`.
     UsdPerHour,
     /// Rent, in dollars per month of 730 hours; always with a unit, such as `$1500/month`.
@@ -185,6 +187,9 @@ const USD: &[Unit] = &[unit("$", COUNTING), unit("", COUNTING)];
 
 const USD_PER_KWH: &[Unit] = &[unit("$/kWh", NONE)];
 
+const USD_PER_MILLION_TOKENS: &[Unit] =
+    &[unit("$/Mtok", NONE), unit("$", NONE), unit("", NONE)];
+
 const USD_PER_HOUR: &[Unit] = &[
     unit("$/h", COUNTING),
     unit("/h", COUNTING),
@@ -233,7 +238,7 @@ const NUMBER: &[Unit] = &[unit("", NONE)];
 
 impl Dimension {
     /// Every dimension with its name, as scripts write it.
-    pub const NAMED: [(&'static str, Self); 15] = [
+    pub const NAMED: [(&'static str, Self); 16] = [
         ("bytes", Self::Bytes),
         ("bytes_per_second", Self::BytesPerSecond),
         ("flops_per_second", Self::FlopsPerSecond),
@@ -241,6 +246,7 @@ impl Dimension {
         ("watts", Self::Watts),
         ("usd", Self::Usd),
         ("usd_per_kwh", Self::UsdPerKwh),
+        ("usd_per_million_tokens", Self::UsdPerMillionTokens),
         ("usd_per_hour", Self::UsdPerHour),
         ("usd_per_month", Self::UsdPerMonth),
         ("tokens_per_second", Self::TokensPerSecond),
@@ -269,6 +275,7 @@ impl Dimension {
             Self::Watts => WATTS,
             Self::Usd => USD,
             Self::UsdPerKwh => USD_PER_KWH,
+            Self::UsdPerMillionTokens => USD_PER_MILLION_TOKENS,
             Self::UsdPerHour => USD_PER_HOUR,
             Self::UsdPerMonth => USD_PER_MONTH,
             Self::TokensPerSecond => TOKENS_PER_SECOND,
@@ -292,6 +299,7 @@ impl Dimension {
             Self::Watts => "a power, such as `450 W`",
             Self::Usd => "an amount of money, such as `$20,000`, `20k$` or `20000`",
             Self::UsdPerKwh => "a price of energy, such as `$0.10/kWh`",
+            Self::UsdPerMillionTokens => "a price of tokens, such as `$0.90/Mtok`",
             Self::UsdPerHour | Self::UsdPerMonth => "a rent, such as `$2.50/h` or `$1500/month`",
             Self::TokensPerSecond => "a speed, such as `5tok/s`, `5` or `30ms/tok`",
             Self::RequestsPerSecond => "a rate of requests, such as `3/s` or `12/h`",

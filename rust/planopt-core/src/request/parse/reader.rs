@@ -327,8 +327,12 @@ impl Reader {
                 pairs
             }
         };
+        let words: Vec<&str> = entry.choices.iter().map(String::as_str).collect();
         let mut read = Map::new();
         for (part, number) in pairs {
+            if !words.is_empty() && self.word(entry, &part, &words).is_none() {
+                continue;
+            }
             let value = if entry.unit.as_deref() == Some("count") {
                 self.count(entry, &number).map(Value::from)
             } else if let Some(unit) = entry.unit.as_deref() {

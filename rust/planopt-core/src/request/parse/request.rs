@@ -219,6 +219,7 @@ pub(super) struct Money {
     pub(super) price: BTreeMap<String, f64>,
     pub(super) discount: BTreeMap<String, f64>,
     pub(super) vat: Option<f64>,
+    pub(super) sell: BTreeMap<String, f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
