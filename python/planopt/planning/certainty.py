@@ -33,7 +33,7 @@ HALVINGS = 6
 """Of the chance that a plan is held under a load: each simulates its deployments."""
 MOST_CERTAIN = 0.999
 """Chance beyond which nobody asks how slow a kind may be."""
-BESIDE_SECONDS = 2.0
+BESIDE_SECONDS = 4.0
 """What a price beside the answer may take."""
 
 PlanT = TypeVar("PlanT", Plan, TrainingPlan)
