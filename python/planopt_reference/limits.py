@@ -248,7 +248,12 @@ def outcome_mismatches(
     if bound > dollars * (1 + RELATIVE_TOLERANCE) or bound < 0:
         yield Mismatch(bound_field, bound, dollars, "a bound is not above the price")
     expected_gap = (dollars - bound) / dollars if dollars else 0.0
-    if not isinstance(gap, int | float) or abs(gap - expected_gap) > RELATIVE_TOLERANCE:
+    # Bounds are told to the millionth of a dollar.
+    told = 1 / MICRO_USD_PER_USD / dollars if dollars else 0.0
+    if (
+        not isinstance(gap, int | float)
+        or abs(gap - expected_gap) > RELATIVE_TOLERANCE + told
+    ):
         yield from compared("gap", gap, expected_gap, "(price - bound) / price")
     if status == "optimal" and expected_gap > OPTIMALITY_TOLERANCE:
         yield Mismatch("status", status, "feasible", "the bound is below the price")

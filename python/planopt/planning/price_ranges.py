@@ -44,7 +44,8 @@ def uncertainty(
     return Uncertainty(
         price_band=band,
         prices=ranges,
-        flips=flips(question, chosen, band),
+        # Under a load each would be judged as the plan was, and take as long.
+        flips=() if question.problem.percentile else flips(question, chosen, band),
         worst_regret_usd=max((each.regret_usd for each in ranges), default=0.0),
         runner_up=None if next_best is None else next_best.summary,
         runner_up_regret_usd=None
