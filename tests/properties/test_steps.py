@@ -14,13 +14,14 @@ QUESTION: dict[str, Any] = {
     "target": 5.0,
     "users": 8,
     "stock": "rtx-5090=4",
+    "load": "steady",
     "max_power": "4500W",
     "top": 1,
 }
 AGAIN: dict[str, dict[str, Any]] = {
     "stock:rtx-5090": {"stock": "rtx-5090=5"},
     "power": {"max_power": "4950W"},
-    "users": {"users": 7},
+    "concurrency": {"concurrency": 7},
     "target": {"target": 4.5},
 }
 

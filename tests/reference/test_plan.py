@@ -56,7 +56,7 @@ def plan_of(facts: Facts) -> dict[str, Any]:
             "overlap": "none",
             "prompt_tokens": 512,
             "context_tokens": 1024,
-            "users": 16,
+            "concurrency": 16,
             "target_tokens_per_second": 5.0,
             "throughput_tokens_per_second": None,
             "budget_usd": 40_000.0,
@@ -196,7 +196,7 @@ def test_lines_cannot_be_left_out_or_added(
     ("key", "value"),
     [
         ("target_tokens_per_second", 50.0),
-        ("users", 17),
+        ("concurrency", 17),
         ("throughput_tokens_per_second", 1e6),
         ("budget_usd", 38_799.99),
         ("max_power_watts", 7600.0),
@@ -221,10 +221,10 @@ def test_stock(plan: dict[str, Any], catalog: Path) -> None:
 def test_a_spare_replica_is_not_counted_on(plan: dict[str, Any], catalog: Path) -> None:
     # Each replica serves 2 * 4 users: one of two is a spare for 8 of them, not for 9.
     spare = copy.deepcopy(plan)
-    spare["request"] |= {"redundancy": 1, "users": 8}
+    spare["request"] |= {"redundancy": 1, "concurrency": 8}
     assert verify_plan(spare, catalog) == []
-    spare["request"]["users"] = 9
-    assert [one.field for one in verify_plan(spare, catalog)] == ["request.users"]
+    spare["request"]["concurrency"] = 9
+    assert [one.field for one in verify_plan(spare, catalog)] == ["request.concurrency"]
 
 
 @pytest.mark.parametrize(
