@@ -375,7 +375,8 @@ def test_a_cluster_that_is_laid_out_does_what_evaluate_says() -> None:
         global_batch=candidate.global_batch,
         **{name: getattr(candidate, name) for name in named},
     )
-    for name in deployment.evaluation.__struct_fields__:
+    of_plans = {"peak_parts"}  # What becomes of the peak is told of what is bought.
+    for name in set(deployment.evaluation.__struct_fields__) - of_plans:
         assert getattr(again, name) == getattr(deployment.evaluation, name), name
     assert again.candidate == candidate
     assert again.hardware == hardware
