@@ -187,8 +187,7 @@ const USD: &[Unit] = &[unit("$", COUNTING), unit("", COUNTING)];
 
 const USD_PER_KWH: &[Unit] = &[unit("$/kWh", NONE)];
 
-const USD_PER_MILLION_TOKENS: &[Unit] =
-    &[unit("$/Mtok", NONE), unit("$", NONE), unit("", NONE)];
+const USD_PER_MILLION_TOKENS: &[Unit] = &[unit("$/Mtok", NONE), unit("$", NONE), unit("", NONE)];
 
 const USD_PER_HOUR: &[Unit] = &[
     unit("$/h", COUNTING),
