@@ -128,11 +128,18 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 
 FORGED = ("the main job", "a board", "port blocks", "rented by the hour", "spot")
 
+UNDER_A_LOAD = ("the main job", "windows", "a spare replica", "rented", "spot")
+"""The others ask about steps, which takes a tenth of the time, unless they promise a
+first token."""
+
 
 @cache
 def plan_of(question: str) -> dict[str, Any]:
     """Solve a question; the plan as the file that it is saved to has it."""
-    text = planopt.solve(**QUESTIONS[question]).to_json()
+    asked = QUESTIONS[question]
+    if question not in UNDER_A_LOAD and "ttft" not in asked:
+        asked = {**asked, "load": "steady"}
+    text = planopt.solve(**asked).to_json()
     document: dict[str, Any] = msgspec.json.decode(text)
     return document
 
