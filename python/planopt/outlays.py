@@ -20,7 +20,7 @@ from planopt.documents.parts import (
     PlanCost,
     Sell,
 )
-from planopt.units import HOURS_PER_YEAR
+from planopt.units import HOURS_PER_DAY, HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Rates = Mapping[str, float | None]
 
 HOURS_PER_MONTH = 730
-HOURS_PER_DAY = 24
 WATTS_PER_KILOWATT = 1000
 BAND = 0.2
 """Share by which an assumption is moved, either way; speed by its own interval."""
@@ -191,19 +190,14 @@ def _speeds(plan: Plan | TrainingPlan) -> tuple[float, float] | None:
     return within.low / predicted, within.high / predicted
 
 
-def sold(plan: Plan, rates: Rates) -> Sell | None:
-    """Return what selling the tokens of a plan comes to, if somebody asks."""
-    if not plan.request.sell or not plan.cost.usd_per_million_tokens:
-        return None
-    return Outlay(plan, rates).sold(plan.request.sell)
-
-
-def itemised(plan: Plan | TrainingPlan, rates: Rates) -> tuple[PlanCost, float | None]:
-    """Return the cost of a plan with its parts, and the height of what is bought."""
+def itemised(
+    plan: Plan | TrainingPlan, rates: Rates
+) -> tuple[PlanCost, float | None, Sell | None]:
+    """Return its cost with parts, its rack units, and what selling tokens leaves."""
     cost = PlanCost.of(plan.cost)
     rented = plan.request.tokens is not None and plan.request.procurement == "rent"
     if not cost.usd_per_hour or not cost.usd_per_million_tokens or rented:
-        return cost, None
+        return cost, None, None
     outlay = Outlay(plan, rates)
     whole = structs.replace(
         cost,
@@ -212,7 +206,8 @@ def itemised(plan: Plan | TrainingPlan, rates: Rates) -> tuple[PlanCost, float |
         moves=tuple(outlay.moves()),
         at_duty=tuple(outlay.at_duty()),
     )
-    return whole, outlay.rack_units
+    prices = plan.request.sell
+    return whole, outlay.rack_units, outlay.sold(prices) if prices else None
 
 
 # --- Times, and the peak --------------------------------------------------------------

@@ -155,11 +155,7 @@ def derivation_of_training(
         if value is not None
     }
     model = _model(catalog, said.pop("name"))
-    given = {
-        **said,
-        "model": model,
-        "host": _known(hardware.host),
-    }
+    given = {**said, "model": model, "host": _known(hardware.host)}
     return _derive(lambda: evaluate_training(facts, **given), catalog, given)
 
 

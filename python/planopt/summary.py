@@ -17,7 +17,7 @@ from planopt.documents.plan import (
     command,
 )
 from planopt.facts import facts_of
-from planopt.outlays import itemised, sold, with_peak_parts, with_time_parts
+from planopt.outlays import itemised, with_peak_parts, with_time_parts
 from planopt.price_sources import today
 from planopt.units import SECONDS_PER_DAY
 
@@ -46,11 +46,9 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
     totals = _totals(plan)
     if isinstance(plan, (Plan, TrainingPlan)):
         plan = _with_parts(plan)
-        cost, height = itemised(plan, facts.rates)
-        plan = structs.replace(plan, cost=cost)
+        cost, height, sell = itemised(plan, facts.rates)
+        plan = structs.replace(plan, cost=cost, sell=sell)
         totals = structs.replace(totals, rack_units=height)
-    if isinstance(plan, Plan):
-        plan = structs.replace(plan, sell=sold(plan, facts.rates))
     parts = plan.cost.parts
     running = [part.usd_per_hour for part in parts if part.name != "purchase"]
     return structs.replace(

@@ -58,8 +58,8 @@ def outlay_mismatches(
         height = (plan.get("totals") or {}).get("rack_units")
         yield from compared("totals.rack_units", height, float(rack_units), _WHY)
 
-    def per_million(moved: Cost, paid: float = 1.0, speed: float = 1.0) -> float:
-        table = cost_table(
+    def table(moved: Cost, paid: float = 1.0, speed: float = 1.0) -> dict[str, Any]:
+        return cost_table(
             round(price * paid),
             power_watts,
             rack_units,
@@ -67,16 +67,14 @@ def outlay_mismatches(
             moved,
             rent_usd_per_hour(rents, moved),
         )
-        return table["usd_per_million_tokens"]
+
+    def per_million(moved: Cost, **otherwise: float) -> float:
+        return float(table(moved, **otherwise)["usd_per_million_tokens"])
 
     def hourly(duty: float) -> float:
-        moved = replace(cost, duty=duty)
-        rent = rent_usd_per_hour(rents, moved)
-        table = cost_table(price, power_watts, rack_units, 1.0, moved, rent)
-        return table["usd_per_hour"]
+        return float(table(replace(cost, duty=duty))["usd_per_hour"])
 
-    dollars = price / MICRO_USD_PER_USD
-    yield from _sell_mismatches(plan, hourly, dollars, tokens_per_second, cost)
+    yield from _sell_mismatches(plan, hourly, price, tokens_per_second, cost)
     for index, at in enumerate(stated["at_duty"]):
         field = f"cost.at_duty[{index}].usd_per_million_tokens"
         told_usd, usd = at["usd_per_million_tokens"], replace(cost, duty=at["duty"])
@@ -90,7 +88,7 @@ def outlay_mismatches(
 def _sell_mismatches(
     plan: Document,
     hourly: Callable[[float], float],
-    price: float,
+    price: int,
     tokens_per_second: float,
     cost: Cost,
 ) -> Iterator[Mismatch]:
@@ -108,10 +106,11 @@ def _sell_mismatches(
         each = 2 * (whole - half)
         even = (whole - each) / (full - each) if full > each else None
         revenue, paid = full * cost.duty, hourly(cost.duty)
-        running = paid - amortised_usd_per_hour(round(price * MICRO_USD_PER_USD), cost)
+        running = paid - amortised_usd_per_hour(price, cost)
         days = None
         if price and revenue > running:
-            days = price / (revenue - running) / _HOURS_PER_DAY
+            earned = (revenue - running) * _HOURS_PER_DAY
+            days = price / MICRO_USD_PER_USD / earned
         expected = {
             "revenue_usd_per_hour": revenue,
             "margin_usd_per_hour": revenue - paid,

@@ -17,10 +17,10 @@ from planopt.exchange.render import (
     script,
     yaml,
 )
+from planopt.exchange.run_terms import training_role
 from planopt.exchange.say import say
 from planopt.exchange.terms import pool_roles, serving_roles
 from planopt.exchange.tool import tool
-from planopt.exchange.training import training_role
 
 if TYPE_CHECKING:
     from planopt.documents.plan import PlanDocument

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from planopt.catalog.open import open_for
+from planopt.documents.exchange import Elsewhere, ImportDocument
 from planopt.errors import InputError
 from planopt.exchange.hear import Hearing, defaults
 from planopt.exchange.serving import read_serving
@@ -17,8 +18,12 @@ from planopt.exchange.words import begun, content, settings, shell_words
 from planopt.options import Asked
 
 if TYPE_CHECKING:
-    from planopt.documents.exchange import ImportDocument
+    from collections.abc import Mapping
+
+    from planopt.catalog.open import Catalog
+    from planopt.exchange.serving import Server
     from planopt.exchange.tool import Tool
+    from planopt.exchange.training import Run
 
 _QUANTISED = re.compile(
     r"(?i)\b(fp8|awq|gptq|autoround|nvfp4|mxfp4|w\da\d+|int[48]|[48]bit|exl[23])\b"
@@ -49,7 +54,9 @@ def read_command(what: str, **options: object) -> ImportDocument:
         hearing.terms.setdefault(term, value)
     beside = {key: each for key, each in asked.given.items() if key != "tool"}
     read = read_training if of.subject == "training" else read_serving
-    found = read(of, hearing, environment, beside, open_for(asked))
+    catalog = open_for(asked)
+    run = read(of, hearing, environment, beside, catalog)
+    found = _tried(of, run, beside, catalog)
     said = str(hearing.terms.get("model", ""))
     if (
         of.subject == "serving"
@@ -59,6 +66,39 @@ def read_command(what: str, **options: object) -> ImportDocument:
         told = f"`{said}` is called {named[0]}: say --weights, or it is as published"
         found = replace(found, remarks=(*found.remarks, told))
     return replace(found, flags=tuple(hearing.heard), environment=environment)
+
+
+def _tried(
+    of: Tool, run: Server | Run, beside: Mapping[str, object], catalog: Catalog
+) -> ImportDocument:
+    """Evaluate it on its accelerator, and on others; without any on all there are."""
+    found = ImportDocument(
+        tool=of.tool,
+        version=of.version,
+        kind=run.kind,
+        model=run.model,
+        flags=(),
+        options={name: str(each) for name, each in run.options.items()},
+        remarks=run.remarks,
+    )
+    others = beside.get("accelerators")
+    if "accelerator" in beside:
+        found = run.here(found, str(beside["accelerator"]))
+    elif others is None:
+        others = [each.id for each in catalog.list("accelerators")]
+    names = others.split(",") if isinstance(others, str) else others or ()
+    assert isinstance(names, (list, tuple))
+    elsewhere = [_elsewhere(run, str(each)) for each in names]
+    elsewhere.sort(key=lambda each: (not each.fits, -(each.tokens_per_second or 0)))
+    return replace(found, elsewhere=tuple(elsewhere))
+
+
+def _elsewhere(run: Server | Run, accelerator: str) -> Elsewhere:
+    try:
+        return run.elsewhere(accelerator)
+    except InputError as error:
+        why = error.diagnostics[0].message
+        return Elsewhere(accelerator=accelerator, fits=False, why_not=why)
 
 
 def _program(of: Tool, words: list[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
@@ -45,8 +45,8 @@ def read_serving(
     environment: Mapping[str, str],
     beside: dict[str, object],
     catalog: Catalog,
-) -> ImportDocument:
-    """Evaluate a server on its accelerator, and on others."""
+) -> Server:
+    """Read a server as options of `evaluate serving`."""
     terms = hearing.terms
     model, weights = _model(of, terms, beside)
     about = catalog.model(str(model))
@@ -63,44 +63,35 @@ def read_serving(
     sequences, context = _sequences(terms, layout)
     if not any(name in beside for name in (*LENGTHS, "max_model_len")) and context:
         options["max_model_len"] = context
-    server = Server(options, sequences, terms, catalog)
-    found = ImportDocument(
-        tool=of.tool,
-        version=of.version,
-        kind="serving",
-        model=about.id,
-        flags=(),
-        options={name: str(each) for name, each in options.items()},
-        remarks=tuple(remarks),
-    )
-    others = beside.get("accelerators")
-    if "accelerator" in beside:
-        document, held = server.on(str(beside["accelerator"]))
-        better = server.better(document)
-        found = replace(found, serving=document, sequences=held, better=better)
-    elif others is None:
-        others = [each.id for each in catalog.list("accelerators")]
-    names = others.split(",") if isinstance(others, str) else others or ()
-    assert isinstance(names, (list, tuple))
-    elsewhere = [server.elsewhere(str(each)) for each in names]
-    elsewhere.sort(key=lambda each: (not each.fits, -(each.tokens_per_second or 0)))
-    return replace(found, elsewhere=tuple(elsewhere))
+    return Server(about.id, options, sequences, terms, catalog, tuple(remarks))
 
 
 class Server:
     """A server without its accelerator."""
 
+    kind: Literal["serving"] = "serving"
+
     def __init__(
         self,
+        model: str,
         options: dict[str, object],
         sequences: int,
         terms: Terms,
         catalog: Catalog,
+        remarks: tuple[str, ...],
     ) -> None:
+        self.model = model
         self.options = options
         self.sequences = sequences
         self.terms = terms
         self.catalog = catalog
+        self.remarks = remarks
+
+    def here(self, found: ImportDocument, accelerator: str) -> ImportDocument:
+        """Evaluate it where it runs, and look for a better layout there."""
+        document, held = self.on(accelerator)
+        better = self.better(document)
+        return replace(found, serving=document, sequences=held, better=better)
 
     def on(self, accelerator: str) -> tuple[EvaluationDocument, int]:
         """Evaluate as many sequences as it may run and hold; say how many these are."""
@@ -155,11 +146,7 @@ class Server:
 
     def elsewhere(self, accelerator: str) -> Elsewhere:
         """Say in short what it does on another accelerator."""
-        try:
-            found, held = self.on(accelerator)
-        except InputError as error:
-            cannot = error.diagnostics[0].message
-            return Elsewhere(accelerator=accelerator, fits=False, why_not=cannot)
+        found, held = self.on(accelerator)
         why = None if found.feasible else found.rejections[0].message
         return Elsewhere(
             accelerator=accelerator,

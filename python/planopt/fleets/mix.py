@@ -44,6 +44,15 @@ class Mix(Programme):
         self._reserves: dict[int, Mapping[int, int]] = {}
         """Of what a stream keeps for failures in a step: what they take of each of the
         copies that may be at work, by variable."""
+        self._cut = {
+            stream
+            for stream, places in enumerate(fleet.of_stream)
+            if fleet.streams[stream].losses <= 1
+            and all(
+                fleet.reserve(each) <= fleet.templates[each].supply for each in places
+            )
+        }
+        """Streams of whose copies no more than the demand counts."""
         for stream in range(len(fleet.streams)):
             self._write_templates(stream)
             self._write_demand(stream)
@@ -158,11 +167,7 @@ class Mix(Programme):
         """
         template = self.fleet.templates[place]
         supply, loss = template.supply, self.fleet.reserve(place)
-        together = any(
-            self.fleet.reserve(other) > self.fleet.templates[other].supply
-            for other in self.fleet.of_stream[template.stream]
-        )
-        if self.fleet.streams[template.stream].losses > 1 or together:
+        if template.stream not in self._cut:
             return supply, loss
         return min(supply - loss, demand) + min(loss, demand), min(loss, demand)
 

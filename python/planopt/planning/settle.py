@@ -97,6 +97,7 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
 
 
 def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
+    """Choose it with the figures of the runs that it was judged by."""
     problem = question.problem
     until = time.monotonic() + problem.time_limit_seconds
     if problem.objective == "latency" or problem.batch is not None:

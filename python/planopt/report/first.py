@@ -312,8 +312,7 @@ def _sold(plan: Plan) -> list[Block]:
     even, back = sell.break_even_utilisation, sell.payback_days
     said = [
         f"revenue {money_per_hour(sell.revenue_usd_per_hour)}",
-        f"margin {'-' * (sell.margin_usd_per_hour < 0)}"
-        f"{money_per_hour(abs(sell.margin_usd_per_hour))}",
+        f"margin {money_per_hour(sell.margin_usd_per_hour)}",
         "never breaks even" if even is None else f"breaks even at {even:.0%} busy",
         *([] if back is None else [f"paid back in {count(round(back))} d"]),
     ]

@@ -32,7 +32,9 @@ def money(usd: float | None, *, rough: bool = False, whole: bool = False) -> str
 def _told(form: str, times: float = 1.0) -> Callable[[float | None], str]:
     """Return what tells a figure, so many times itself, to three significant digits."""
     return lambda figure: (
-        UNKNOWN if figure is None else form.format(_significant(figure * times))
+        UNKNOWN
+        if figure is None
+        else "-" * (figure < 0) + form.format(_significant(abs(figure) * times))
     )
 
 
