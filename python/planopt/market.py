@@ -61,8 +61,9 @@ class Market(Request, frozen=True, kw_only=True):
         return self.max_racks * catalog.cost.rack_units
 
     def counted(self, catalog: Catalog) -> Catalog:
-        """Return the catalog with the prices that are asked for."""
-        return catalog.paid(Pricing.of(self))
+        """Return the catalog with the prices, and the power, that are asked for."""
+        paid = catalog.paid(Pricing.of(self))
+        return paid if self.max_power_watts is None else paid.with_lower_power()
 
     def counts_as(self, other: Self) -> bool:
         """Whether parts and hours cost the same as in another question."""

@@ -65,17 +65,20 @@ def part_mismatches(
 ) -> Iterator[Mismatch]:
     """Check that a deployment is made of parts that its request allows."""
     hardware, card = table["hardware"], table["candidate"]["accelerator"]
+    named = {card, card.partition("@")[0]}
+    # A card below its power is allowed by its name, and by what it is without a limit.
+    asked = set(request.get("accelerators") or ())
     rented = hardware.get("terms") is not None
     hosts = [each for each in request.get("hosts") or () if is_offer(each) == rented]
     networks = None if rented else request.get("networks")
     parts = {
-        "candidate.accelerator": (card, request.get("accelerators")),
+        "candidate.accelerator": (card, () if named & asked else asked),
         "hardware.host": (hardware["host"], hosts),
         "hardware.network": (hardware.get("network"), networks),
     }
     yield from not_allowed(field, parts)
     yield from _way_mismatches(field, hardware, request)
-    if card in (request.get("exclude") or ()):
+    if named.intersection(request.get("exclude") or ()):
         reason = "the request excludes it"
         yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
     if request.get("datacenter") and not facts.accelerator(card).datacenter_licence:

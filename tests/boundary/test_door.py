@@ -35,7 +35,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     },
     "search_serving": {**SERVED, "tokens_per_second_per_user": 1e9}
     | {"accelerators": ["h100-sxm"], "max_accelerators": 1},
-    "search_pools": {**SERVED, "load": LOAD, "percentile": 0.95, "aim": "cheapest"}
+    "search_pools": {**SERVED, "load": LOAD, "percentile": "p95", "aim": "cheapest"}
     | {"accelerators": ["h100-sxm"], "max_accelerators": 1, "tpot_seconds": 1e-9},
     "evaluate_training": {**MODEL, **CARD, "tokens": 1e9},
     "evaluate_mixed": {

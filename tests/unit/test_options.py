@@ -19,7 +19,7 @@ from planopt.errors import InputError
 from planopt.fleets.plan import plan_fleet
 from planopt.market import Condition, read_market
 from planopt.options import Asked, Option, completed, given, table, taken_by, unknown
-from planopt.serving.question_types import PERCENTILES, Goal, Overlap, Problem
+from planopt.serving.question_types import MEAN, PERCENTILES, Goal, Overlap, Problem
 from planopt.sweeps import read_study
 from planopt.training.problem import TrainingProblem
 
@@ -163,7 +163,7 @@ def test_words_of_the_table_are_those_of_the_types() -> None:
     assert words["overlap"] == get_args(Overlap)
     assert {*words["procurement"], "own"} == set(get_args(Way))
     assert words["condition"] == get_args(Condition)
-    assert words["percentile"] == tuple(PERCENTILES)
+    assert words["percentile"] == (*PERCENTILES, MEAN)
 
 
 @pytest.mark.parametrize("option", list(table().options), ids=lambda each: each.name)

@@ -136,6 +136,12 @@ class Catalog:
                 other._as_read = self._as_read.with_power_limit(id_)
         return other
 
+    def with_lower_power(self) -> Catalog:
+        """Return the same catalog with accelerators below their power beside them."""
+        other = self._with(self.native.with_lower_power())
+        other._as_read = self._as_read.with_lower_power()
+        return other
+
     def ask(self, door: str, given: Mapping[str, object], of: type[T]) -> T:
         """Ask the core a question of options by their names."""
         asked = written(question(door, given))

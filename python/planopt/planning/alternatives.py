@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.planning.held_back import held_back, span
 from planopt.procurement import why_not
@@ -62,7 +63,8 @@ def other_builds(
 
 def _kind(build: Build) -> tuple[tuple[str, ...], bool]:
     """Tell builds apart by their accelerators, and by whether they are rented."""
-    used = {each.candidate.accelerator for each in build.deployments}
+    named = (each.candidate.accelerator for each in build.deployments)
+    used = {each.partition(LIMITED_TO)[0] for each in named}
     return tuple(sorted(used)), build.rented
 
 

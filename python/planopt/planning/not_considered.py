@@ -53,6 +53,14 @@ _ODD: Final = NotConsidered(
     help="--allow-odd",
 )
 
+_LESS_POWER: Final = NotConsidered(
+    what="layouts",
+    count=1,
+    names=("cards below their power",),
+    why="they cost the same and do less: they pay where power is short",
+    help="--max-power, or --accelerators ID@WATTS",
+)
+
 
 def not_considered(
     question: ServingQuestion | TrainingQuestion,
@@ -98,9 +106,13 @@ def not_considered(
     )
     if isinstance(question, TrainingQuestion):
         return accelerators
-    of_sessions = (_OF_SESSIONS,) if question.problem.session_load else ()
-    odd = () if question.problem.allow_odd else (_ODD,)
-    others = (*accelerators, *of_sessions, *odd)
+    asked_for = {
+        _OF_SESSIONS: question.problem.session_load is None,
+        _ODD: question.problem.allow_odd,
+        _LESS_POWER: question.problem.max_power_watts is not None,
+    }
+    restrictions = (each for each, is_lifted in asked_for.items() if not is_lifted)
+    others = (*accelerators, *restrictions)
     if not is_wide(question):
         return others
     near = NotConsidered(

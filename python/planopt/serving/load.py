@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from planopt.loads import Run, outcome
-from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +96,7 @@ def promised(problem: Problem) -> dict[str, Any]:
     if problem.percentile is None:
         return {"promises": promises}
     promises |= {
-        "percentile": PERCENTILES[problem.percentile],
+        "percentile": problem.percentile,
         "ttft_seconds": None if ttft is None else ttft * problem.ttft_margin,
         "tpot_seconds": problem.tpot_margin / target if target else None,
     }

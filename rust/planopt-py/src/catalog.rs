@@ -149,6 +149,11 @@ impl Catalog {
             .map_err(|problem| input_error(py, &[problem]))
     }
 
+    /// The same catalog with each accelerator at lower limits of its power beside it.
+    fn with_lower_power(&self) -> Self {
+        Self::of(self.catalog.with_lower_power())
+    }
+
     /// Entities of a kind: id and name.
     fn list(&self, py: Python<'_>, kind: &str) -> PyResult<Vec<u8>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;

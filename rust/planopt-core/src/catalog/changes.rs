@@ -182,6 +182,29 @@ impl Catalog {
         }
         Ok(catalog)
     }
+
+    /// The same catalog with each accelerator below its power too, as far down as it goes: the
+    /// same card of the same stock, which does less and draws less.
+    #[must_use]
+    pub fn with_lower_power(&self) -> Self {
+        let mut catalog = self.clone();
+        for (id, entry) in &self.accelerators {
+            let (Some(full), None) = (entry.entity.power, &entry.entity.limited_from) else {
+                continue;
+            };
+            for share in LOWER_POWER {
+                let watts = (full.0 * share).round();
+                let name = format!("{id}{LIMITED_TO}{watts}W");
+                // Below its lowest limit there is no such accelerator.
+                if let Ok(limited) = self.limited(id, Watts(watts), &name) {
+                    let mut entry = entry.clone();
+                    entry.entity = limited;
+                    catalog.accelerators.insert(name, entry);
+                }
+            }
+        }
+        catalog
+    }
 }
 
 impl Network {
@@ -197,6 +220,9 @@ impl Network {
         }
     }
 }
+
+/// Shares of its power that an accelerator is tried at where power is short.
+const LOWER_POWER: [f64; 3] = [0.85, 0.7, 0.5];
 
 /// Where no lowest limit is known, the share of its power that an accelerator can be limited to.
 const LOWEST_SHARE: f64 = 0.5;

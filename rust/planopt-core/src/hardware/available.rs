@@ -43,7 +43,7 @@ impl Selection {
         for accelerator in inventory
             .accelerators
             .iter()
-            .filter(|each| self.names(each))
+            .filter(|each| each.limited_from.is_none() && self.names(each))
         {
             let hosts = || inventory.hosts.iter().filter(|host| self.opens(host));
             let comes_in = |host: &&&Host| {
@@ -68,8 +68,11 @@ impl Selection {
         left_out
     }
 
+    /// Whether an accelerator may be used, by its own name or as what it is without a power limit.
     fn names(&self, accelerator: &Accelerator) -> bool {
-        listed(&self.accelerators, &accelerator.id) && !self.exclude.contains(&accelerator.id)
+        let ids = [accelerator.id.as_str(), accelerator.model_id()];
+        let is_in = |list: &[String]| list.iter().any(|name| ids.contains(&name.as_str()));
+        (self.accelerators.is_empty() || is_in(&self.accelerators)) && !is_in(&self.exclude)
     }
 
     fn licenses(&self, accelerator: &Accelerator) -> bool {

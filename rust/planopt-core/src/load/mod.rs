@@ -5,6 +5,7 @@ mod engine;
 mod lengths;
 pub mod serving;
 mod sessions;
+mod statistic;
 pub mod training;
 
 pub use self::arrivals::{Arrivals, Load, Sizes, Start};
@@ -12,3 +13,4 @@ pub use self::engine::{EngineOptions, KvPolicy};
 pub(crate) use self::lengths::LONGEST;
 pub use self::lengths::Lengths;
 pub use self::sessions::{Sessions, Think};
+pub use self::statistic::Statistic;

@@ -11,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Problems, code};
 use crate::document::{Candidate, EvaluationAnswer};
 use crate::hardware::{HardwareSpec, Nics, RentRequest, Selection};
 use crate::load::serving::{Offload, Overlap, Question};
-use crate::load::{Arrivals, EngineOptions, Load};
+use crate::load::{Arrivals, EngineOptions, Load, Statistic};
 use crate::parallel::{Layout, Pins};
 use crate::plan::serving::Subject;
 use crate::quantity::Bytes;
@@ -87,9 +87,9 @@ pub struct Promises {
     pub tokens_per_second_per_user: f64,
     /// Time to read a prompt alone, at most.
     pub prefill_seconds: Option<f64>,
-    /// Share of all requests that latencies under a load are promised to, such as 0.95; else the
-    /// steady step at full context is judged.
-    pub percentile: Option<f64>,
+    /// What of latencies under a load is promised, such as `p95`; else the steady step at full
+    /// context is judged.
+    pub percentile: Option<Statistic>,
     /// Time to the first token under a load, at most.
     pub ttft_seconds: Option<f64>,
     /// Time per output token under a load, at most.
@@ -109,7 +109,7 @@ impl Promises {
         load: Option<&Load>,
         engine: EngineOptions,
     ) -> Result<Option<LatencyGoal>, Vec<Diagnostic>> {
-        let Some(share) = self.percentile else {
+        let Some(at) = self.percentile else {
             return Ok(None);
         };
         let load = load.ok_or_else(|| {
@@ -119,7 +119,7 @@ impl Promises {
         })?;
         let traffic = Traffic::of(load);
         Ok(Some(LatencyGoal {
-            share,
+            at,
             ttft: self.ttft_seconds,
             tpot: self.tpot_seconds,
             traffic,

@@ -10,12 +10,10 @@ use super::sessions::Talk;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
+use crate::load::Statistic;
 use crate::request::model::unknown_format;
 use crate::request::{Engine, Promises, SearchOptions, SearchServing};
 use serde_json::json;
-
-/// The percentile that latencies are judged at where only a time is promised.
-const USUAL_PERCENTILE: &str = "p95";
 
 /// Accelerators of one replica that are searched for: beyond the largest replica of the published
 /// serving runs.
@@ -234,8 +232,8 @@ fn percentile(
     }
     assumed.push(Assumed {
         name: "percentile",
-        value: USUAL_PERCENTILE.to_owned(),
+        value: Statistic::USUAL.to_owned(),
         why: Some("of time to the first token, and of speed where there is a target"),
     });
-    Some(USUAL_PERCENTILE.to_owned())
+    Some(Statistic::USUAL.to_owned())
 }

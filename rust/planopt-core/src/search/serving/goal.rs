@@ -1,8 +1,8 @@
 //! What a search for units seeks.
 
-use crate::load::EngineOptions;
+use crate::load::{EngineOptions, Statistic};
 use crate::quantity::Seconds;
-use crate::serving::engine::Traffic;
+use crate::serving::engine::{Estimate, Traffic};
 
 /// What a layout must do for every user.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +35,11 @@ pub enum BatchPolicy {
     SharesOf(u64),
 }
 
-/// What a share of all requests is promised.
+/// What requests under a load are promised.
 #[derive(Clone, Copy, Debug)]
 pub struct LatencyGoal {
-    /// Such as 0.95.
-    pub share: f64,
+    /// What of their latencies.
+    pub at: Statistic,
     /// Seconds to the first token, at most.
     pub ttft: Option<f64>,
     /// Seconds per output token, at most.
@@ -54,4 +54,22 @@ pub struct LatencyGoal {
     pub arrival_cv: Option<f64>,
     /// What is asked of the engine.
     pub engine: EngineOptions,
+}
+
+impl LatencyGoal {
+    /// The time to the first token that is judged, as the closed form has it.
+    pub(super) fn ttft_of(&self, estimate: &Estimate) -> f64 {
+        match self.at {
+            Statistic::Mean => estimate.ttft_mean(),
+            Statistic::Percentile(share) => estimate.ttft(share),
+        }
+    }
+
+    /// The same of the time per output token.
+    pub(super) fn tpot_of(&self, estimate: &Estimate) -> f64 {
+        match self.at {
+            Statistic::Mean => estimate.tpot_mean(),
+            Statistic::Percentile(share) => estimate.tpot(share),
+        }
+    }
 }

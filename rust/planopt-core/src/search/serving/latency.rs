@@ -186,7 +186,7 @@ pub(crate) fn supply(
         batch: batch.min(capacity),
         sessions: latency.traffic.turns().map(|_| whole(users)),
         tokens_per_second: estimate.requests_per_second * latency.output,
-        tokens_per_second_per_user: 1.0 / estimate.tpot(latency.share),
+        tokens_per_second_per_user: 1.0 / latency.tpot_of(&estimate),
     })
 }
 
@@ -235,17 +235,13 @@ pub(super) fn alone(replica: &Replica, latency: &LatencyGoal, batching: Batching
         return Some(Miss::Target(1.0 / tpot));
     }
     let traffic = &latency.traffic;
-    if latency.share < MEAN_IS_BELOW || traffic.mean_read() < WHOLE * traffic.mean_prompt() {
+    if latency.at.may_be_below_mean() || traffic.mean_read() < WHOLE * traffic.mean_prompt() {
         return None;
     }
     let ttft = replica.prefill().seconds.0;
     let is_late = latency.ttft.is_some_and(|most| ttft > most);
     is_late.then_some(Miss::Prefill(ttft))
 }
-
-/// Share of a lognormal distribution below which its mean is not, unless its coefficient of variation
-/// is beyond 26: who promises less than that to so few may leave the prompts of mean length late.
-const MEAN_IS_BELOW: f64 = 0.9;
 
 /// Of a prompt, where nothing of it is found in a cache; strata are a millionth off.
 const WHOLE: f64 = 0.999;
@@ -312,19 +308,18 @@ impl LatencyRequest<'_> {
     /// What the closed form says of a load that is served in time, or the latency that is too long.
     fn judged(&self, arrivals: &Arrivals, count: &mut Count) -> Result<Estimate, Miss> {
         count.evaluated += 1;
-        let share = self.latency.share;
         let estimate = self.estimator.at(arrivals, 1.0);
         if estimate.is_overloaded {
             return Err(Miss::Prefill(f64::INFINITY));
         }
         if let Some(most) = self.latency.tpot {
-            let tpot = estimate.tpot(share);
+            let tpot = self.latency.tpot_of(&estimate);
             if tpot > most {
                 return Err(Miss::Target(1.0 / tpot));
             }
         }
         if let Some(most) = self.latency.ttft {
-            let ttft = estimate.ttft(share);
+            let ttft = self.latency.ttft_of(&estimate);
             if ttft > most {
                 return Err(Miss::Prefill(ttft));
             }

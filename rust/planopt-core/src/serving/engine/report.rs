@@ -23,6 +23,16 @@ pub struct Latency {
     pub half_width_p95: f64,
 }
 
+impl Latency {
+    /// Its mean, with the standard error of its batches.
+    pub fn of_all(&self) -> Share {
+        Share {
+            mean: self.mean,
+            error: self.half_width_mean * self.mean / STUDENT_T,
+        }
+    }
+}
+
 /// What a user is promised.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Objectives {
@@ -88,7 +98,7 @@ impl LoadReport {
     }
 }
 
-/// A share of requests, with the standard error of its batches.
+/// A mean of requests, such as a share of them, with the standard error of its batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Share {
     /// Mean.

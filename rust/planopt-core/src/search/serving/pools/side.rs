@@ -65,7 +65,7 @@ impl Side<'_> {
     /// Whether prompts are read so fast that, with `after` seconds more, they are in time.
     pub(super) fn reads_in_time(&self, rate: f64, goal: &LatencyGoal, after: f64) -> bool {
         let estimate = self.estimator.at(&poisson(rate), 1.0);
-        let in_time = |most| estimate.ttft(goal.share) + after <= most;
+        let in_time = |most| goal.ttft_of(&estimate) + after <= most;
         !estimate.is_overloaded && goal.ttft.is_none_or(in_time)
     }
 
@@ -74,8 +74,8 @@ impl Side<'_> {
         let estimate = self.estimator.at(&poisson(rate), 1.0);
         let behind = (goal.output - 1.0).max(1.0);
         let in_time = |most| {
-            let waits = estimate.ttft(goal.share) / behind;
-            estimate.tpot(goal.share) + waits <= most
+            let waits = goal.ttft_of(&estimate) / behind;
+            goal.tpot_of(&estimate) + waits <= most
         };
         !estimate.is_overloaded && goal.tpot.is_none_or(in_time)
     }

@@ -4,7 +4,7 @@
 //! share their first gaps, and a lucky start would be in all of them. Two looks in a row must agree.
 
 use crate::catalog::RequestOverhead;
-use crate::load::{Arrivals, Load};
+use crate::load::{Arrivals, Load, Statistic};
 use crate::quantity::real;
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::latency::whole;
@@ -160,8 +160,23 @@ impl Judge<'_> {
         (verdict, report)
     }
 
-    fn allowed(&self) -> f64 {
-        1.0 - self.goal.share
+    /// What is judged of a report: each figure, and the most that it may be.
+    fn judged(&self, report: &LoadReport) -> Vec<(Share, f64)> {
+        let LoadReport {
+            ttft_seconds: ttft,
+            tpot_seconds: tpot,
+            slo_violation: late,
+            ..
+        } = report;
+        match self.goal.at {
+            Statistic::Percentile(share) => {
+                vec![(late.ttft, 1.0 - share), (late.tpot, 1.0 - share)]
+            }
+            Statistic::Mean => [(ttft, self.goal.ttft), (tpot, self.goal.tpot)]
+                .into_iter()
+                .filter_map(|(of, most)| Some((of.of_all(), most?)))
+                .collect(),
+        }
     }
 
     fn run(
@@ -206,15 +221,17 @@ impl Judge<'_> {
         requests: u64,
         is_last: bool,
     ) -> Verdict {
-        let allowed = self.allowed();
-        let shares = [report.slo_violation.ttft, report.slo_violation.tpot];
-        let is_late = |late: &Share| late.mean - TWO_SIGMA * late.error > allowed;
-        if shares.iter().any(is_late) || (report.overloaded && requests >= LEAST_GOOD) {
+        let judged = self.judged(report);
+        let is_late = |(of, most): &(Share, f64)| of.mean - TWO_SIGMA * of.error > *most;
+        // Who is refused waits for ever, and so does the mean.
+        let no_mean = self.goal.at == Statistic::Mean && report.refused > 0;
+        let cannot = report.overloaded && requests >= LEAST_GOOD;
+        if judged.iter().any(is_late) || no_mean || cannot {
             return Verdict::Late;
         }
         let within = |errors: f64| {
-            let holds = |late: &Share| late.mean + errors * late.error <= allowed;
-            shares.iter().all(holds)
+            let holds = |(of, most): &(Share, f64)| of.mean + errors * of.error <= *most;
+            judged.iter().all(holds)
         };
         let enough = real(requests) >= self.enough(report, rate, fluid);
         if (enough && within(TWO_SIGMA)) || (is_last && within(CONFIDENCE_95)) {

@@ -91,7 +91,7 @@ pub(super) struct Bracket {
     pub(super) lates: u32,
     /// Output tokens per second at the good rate.
     tokens: f64,
-    /// Time per output token at it, at the promised percentile.
+    /// Time per output token at it, of which the promise is.
     tpot: f64,
     /// The good one before it.
     before: f64,
