@@ -15,10 +15,20 @@ SMALL: dict[str, Any] = {"model": "llama-3.1-8b", "target": "5tok/s"}
 
 
 def _left_out(**said: Any) -> dict[str, set[str]]:
-    asked = {**SMALL, "accelerators": "rtx-4090", "allow_odd": True, **said}
+    asked = {**SMALL, "accelerators": "rtx-4090", "load": "steady", **said}
     plan = planopt.solve(**asked)
     assert all(each.count == len(each.names) for each in plan.not_considered)
-    return {each.why: set(each.names) for each in plan.not_considered}
+    left = (each for each in plan.not_considered if each.what == "accelerators")
+    return {each.why: set(each.names) for each in left}
+
+
+def test_less_power_is_considered_where_power_is_short() -> None:
+    asked = {**SMALL, "accelerators": "rtx-4090", "load": "steady"}
+    ways: list[set[str]] = []
+    for limit in ({}, {"max_power": "2kW"}):
+        plan = planopt.solve(**asked, **limit)
+        ways.append({name for each in plan.not_considered for name in each.names})
+    assert "cards below their power" in ways[0] - ways[1]
 
 
 def test_an_accelerator_without_a_price_is_named() -> None:
