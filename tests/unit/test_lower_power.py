@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import planopt
-from planopt.documents.plan import Plan
+
+if TYPE_CHECKING:
+    from planopt.documents.plan import Plan
 
 FULL_WATTS = 450.0
 """Power of the card."""

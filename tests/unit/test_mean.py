@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from msgspec import structs
 
 import planopt
-from planopt.documents.plan import Plan
+
+if TYPE_CHECKING:
+    from planopt.documents.plan import Plan
 
 ASKED = {
     "model": "llama-3.1-8b",
