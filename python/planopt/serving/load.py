@@ -86,7 +86,7 @@ def estimated(
 def promised(problem: Problem) -> dict[str, Any]:
     """Say what users are promised: under a load, where latencies are judged there."""
     ttft, target = problem.ttft_seconds, problem.target
-    promises = {
+    promises: dict[str, object] = {
         "users": problem.concurrency,
         "tokens_per_second": problem.throughput,
         "tokens_per_second_per_user": target,
