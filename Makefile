@@ -9,10 +9,10 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
+.PHONY: help develop format lint types test test-rust test-python explorer-check report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ test-rust: ## Tests of the Rust core
 
 test-python: ## Tests of the Python package and of the command line
 	$(BIN)/pytest
+
+explorer-check: ## The explorer's page in Chromium; skipped where there is none
+	$(BIN)/pytest tests/explore
 
 report: ## The report in Chromium, and its workbook in LibreOffice; skipped where there is none
 	$(BIN)/pytest tests/report

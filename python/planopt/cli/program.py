@@ -33,6 +33,7 @@ _COMMANDS = (
         [argument("file", "fleet.toml", "Demands, hardware and limits")],
     ),
     Command("compare", questions.compare),
+    Command("explore", questions.explore),
     Command("reproduce", measure.reproduce),
     Command("validate", measure.validate),
     Command(

@@ -11,7 +11,7 @@ from planopt.files import write
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -237,3 +237,31 @@ def sweep(*, study: str, json: bool = False, **options: Any) -> None:
     with Progress("evaluating", "candidates") as progress:
         result = run(study, progress=progress, **options)
     show(result, render_sweep, json=json)
+
+
+def explore(
+    *,
+    port: str | None = None,
+    open: bool = False,
+    catalog: "Sequence[str]" = (),
+    **options: object,
+) -> None:
+    """Ask in a page of your own browser, until Ctrl-C.
+
+    planopt explore --model llama-3.1-8b --target 20tok/s
+    """
+    from planopt.cli.output import answer, note
+    from planopt.explore.server import ANY_PORT, serve
+    from planopt.options import Asked
+
+    number = Asked("explore", {"port": port}).values().get("port", ANY_PORT)
+
+    def ready(address: str) -> None:
+        answer(address)
+        note("open it in a browser; Ctrl-C ends it")
+        if open:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(Asked("explore", options).given, catalog, number, ready)

@@ -63,7 +63,7 @@ def answered(
     """Answer the question that options ask."""
     with Solver() as solver:
         question = subject.read(asked, open_for(asked), solver)
-        return _whole(subject, question, on_progress or (lambda _: None))
+        return whole(subject, question, on_progress or (lambda _: None))
 
 
 def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[PlanT]:
@@ -71,10 +71,10 @@ def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[P
     with Solver() as solver:
         question = subject.read(asked, open_for(asked), solver)
         names = question.problem.accelerators
-        return [_whole(subject, question.alone(each)) for each in names]
+        return [whole(subject, question.alone(each)) for each in names]
 
 
-def _whole(
+def whole(
     subject: Subject[QuestionT, BuildT, PlanT],
     question: QuestionT,
     on_progress: Callable[[str], object] = lambda _: None,

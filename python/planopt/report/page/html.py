@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from planopt.documents.plan import PlanDocument
 
 _ASSETS = Path(__file__).with_name("assets")
-_SCRIPTS = (
+REPORT = (
     *("figures", "svg", "drawings", "machines", "sections"),
     *("serving", "training", "fleet", "none", "page"),
 )
+"""Scripts, and style sheets of the same names, of a page that shows a plan."""
+EXPLORER = (*REPORT, "controls", "pinned", "explorer")
+"""Those of a page that asks for plans, too."""
 LARGEST = 400_000
 """Bytes of a plan that a page carries whole; a larger one leaves its facts out."""
 
@@ -35,12 +38,14 @@ _PAGE = """\
 <style>{style}</style>
 </head>
 <body>
-<noscript><pre>{text}</pre></noscript>
-{appendix}<script type="application/json" id="plan">{plan}</script>
+{body}
 <script>{script}</script>
 </body>
 </html>
 """
+_BODY = """\
+<noscript><pre>{text}</pre></noscript>
+{appendix}<script type="application/json" id="plan">{plan}</script>"""
 _APPENDIX = """\
 <template id="appendix">
 <section class="card flows"><pre>{text}</pre></section>
@@ -52,14 +57,28 @@ def page(plan: PlanDocument, appendix: str = "") -> str:
     """Write a page that shows a plan, and a text at its end."""
     shown = printable(plan)
     model = getattr(shown.request, "model", None) or "fleet"
-    return _PAGE.format(
-        policy=_policy(),
-        title=escape(f"planopt: {model}"),
-        style=style(),
+    body = _BODY.format(
         text=escape(markdown(shown)),
         appendix=appendix and _APPENDIX.format(text=escape(appendix)),
-        plan=_embedded(shown),
-        script=script(),
+        plan=embedded(_carried(shown)),
+    )
+    return document(f"planopt: {model}", body)
+
+
+def document(
+    title: str, body: str, assets: tuple[str, ...] = REPORT, allowed: str = ""
+) -> str:
+    """Write a page of what it holds, and of the scripts that show it.
+
+    Nothing is loaded but what is allowed, and nothing runs but planopt's own scripts.
+    """
+    script, style = _script(assets), _style(assets)
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; "
+        f"style-src '{_hash(style)}'; {allowed}"
+    )
+    return _PAGE.format(
+        policy=policy, title=escape(title), style=style, body=body, script=script
     )
 
 
@@ -72,25 +91,17 @@ def frame(plan: PlanDocument) -> str:
     )
 
 
-def style() -> str:
-    """Return the style sheet."""
-    return _asset("page.css")
+def _style(assets: tuple[str, ...]) -> str:
+    """Put the style sheets together, of those that have one."""
+    files = (_ASSETS / f"{name}.css" for name in assets)
+    return "".join(each.read_text(encoding="utf-8") for each in files if each.exists())
 
 
-def script() -> str:
+def _script(assets: tuple[str, ...]) -> str:
     """Put the scripts together, where nothing else can see their names."""
-    texts = "".join(_asset(f"{name}.js") for name in _SCRIPTS)
+    files = (_ASSETS / f"{name}.js" for name in assets)
+    texts = "".join(each.read_text(encoding="utf-8") for each in files)
     return f'(() => {{\n"use strict";\n{texts}}})();\n'
-
-
-def _asset(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")
-
-
-def _policy() -> str:
-    """Let nothing be loaded, and nothing run but what planopt has written."""
-    scripts, styles = _hash(script()), _hash(style())
-    return f"default-src 'none'; script-src '{scripts}'; style-src '{styles}'"
 
 
 def _hash(text: str) -> str:
@@ -101,9 +112,13 @@ def _hash(text: str) -> str:
 _INSIDE_A_SCRIPT = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
 
 
-def _embedded(plan: PlanDocument) -> str:
-    """Write a plan so that no text in it can end the script that it stands in."""
-    text = msgspec.json.encode(plan)
-    if len(text) > LARGEST:
-        text = msgspec.json.encode(msgspec.structs.replace(plan, facts=None))
-    return text.decode().translate(_INSIDE_A_SCRIPT)
+def embedded(value: object) -> str:
+    """Write JSON so that no text in it can end the script that it stands in."""
+    return msgspec.json.encode(value).decode().translate(_INSIDE_A_SCRIPT)
+
+
+def _carried(plan: PlanDocument) -> PlanDocument:
+    """Leave the facts of a large plan out."""
+    if len(msgspec.json.encode(plan)) > LARGEST:
+        return msgspec.structs.replace(plan, facts=None)
+    return plan

@@ -16,6 +16,8 @@ const SMALLEST_QUANTITY: f64 = 1e-6;
 const LARGEST_QUANTITY: f64 = 1e12;
 /// 2^31: more than there is of anything that is counted one by one.
 pub(crate) const LARGEST_COUNT: f64 = 2_147_483_648.0;
+/// The panel of how an answer is written.
+const WRITTEN: &str = "Output";
 
 /// Every option of every command.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -25,6 +27,10 @@ pub struct Table {
     pub commands: Vec<String>,
     /// Groups of options in help and reference, in their order.
     pub panels: Vec<String>,
+    /// Commands that ask what another one asks, in another place: they take its options, but for how
+    /// it writes the answer.
+    #[serde(default, skip_serializing)]
+    pub like: BTreeMap<String, String>,
     /// The options, in the order of their panels.
     #[serde(rename(deserialize = "option"))]
     pub options: Vec<Entry>,
@@ -270,7 +276,12 @@ impl Entry {
         )
     }
 
-    fn fill_in(&mut self) {
+    fn fill_in(&mut self, like: &BTreeMap<String, String>) {
+        for (command, other) in like.iter().filter(|_| self.panel != WRITTEN) {
+            if let Some(own) = self.commands.get(other).cloned() {
+                self.commands.entry(command.clone()).or_insert(own);
+            }
+        }
         if let (Kind::Quantity, Some(text), Some(unit)) =
             (self.kind, &self.default, self.dimension())
         {
@@ -289,7 +300,8 @@ impl Entry {
 
 fn read(text: &str) -> Result<Table, String> {
     let mut table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
-    table.options.iter_mut().for_each(Entry::fill_in);
+    let like = &table.like;
+    (table.options.iter_mut()).for_each(|entry| entry.fill_in(like));
     check(&table)?;
     Ok(table)
 }
@@ -378,6 +390,16 @@ mod tests {
             table.options[0].range(),
             (SMALLEST_QUANTITY, LARGEST_QUANTITY)
         );
+    }
+
+    #[test]
+    fn a_command_that_is_like_another_takes_its_question() {
+        let solve: Vec<_> = table().taken_by("solve").collect();
+        let asks = solve.iter().filter(|entry| entry.panel != WRITTEN);
+        let explore = table().taken_by("explore").map(|entry| entry.name);
+        let explore: BTreeSet<_> = explore.collect();
+        assert!(asks.into_iter().all(|entry| explore.contains(&entry.name)));
+        assert!(!explore.contains("out") && explore.contains("port"));
     }
 
     #[test]

@@ -1,0 +1,1 @@
+"""The same questions, asked in a page of the user's own browser."""
