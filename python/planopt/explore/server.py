@@ -46,6 +46,7 @@ class Server(ThreadingHTTPServer):
     """A desk's page at an address that only whoever was told it can know."""
 
     daemon_threads = True
+    request_queue_size = 2 * MOST_AT_ONCE
 
     def __init__(self, desk: Desk, port: int, given: Mapping[str, object]) -> None:
         self.desk = desk
