@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help develop format lint types test test-rust test-python explorer-check report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
+.PHONY: help pages challenge site coverage nightly develop format lint types test test-rust test-python explorer-check report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,28 @@ measurements: $(BIN)/python ## Bring sources of measurements into the schema: SO
 	  $(addprefix $(SOURCES)/,training.csv inference.csv microbench.csv) \
 	  --out catalogs/measurements --page docs/reference/measurements.md \
 	  --floor $(addprefix $(SOURCES)/,serving_silicon.csv serving_silicon_dense_b200.csv mlperf_training.csv nonnvidia_inference.csv nonnvidia_training.csv)
+
+pages: ## Write what commands print into the pages that show it
+	COLUMNS=100 SOURCE_DATE_EPOCH=$(TODAY) $(BIN)/python tests/support/pages.py
+	$(BIN)/python tests/support/write_codes.py
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.wrong
+
+challenge: ## Write docs/explanation/challenge.md: the cheapest dollar for a speed (release build, ten minutes)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.challenge
+
+site: ## The documentation as a site in target/site; a link that leads nowhere fails
+	$(BIN)/pip install --quiet 'mkdocs-material>=9.5'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file .ci/mkdocs.yml
+
+coverage: ## Lines that tests reach: of the core by cargo-tarpaulin, of Python by coverage
+	$(BIN)/pip install --quiet 'coverage>=7.6'
+	$(BIN)/coverage run --source=python/planopt,python/planopt_reference -m pytest --quiet
+	$(BIN)/coverage report --sort=cover --skip-covered | tail -40
+	command -v cargo-tarpaulin >/dev/null || cargo install --quiet --locked cargo-tarpaulin
+	cargo tarpaulin --package planopt-core --skip-clean --engine llvm --out Stdout | tail -3
+
+nightly: ## Everything that is too long for the gate (hours)
+	.ci/nightly
 
 sixty: ## Sixty questions of a SEED: status, price, CPU seconds, and late requests with a seed never used
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.sixty $(if $(SEED),--seed $(SEED))

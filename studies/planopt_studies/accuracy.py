@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from planopt.catalog.open import bundled_folder
 from planopt.files import write
 from planopt_studies.judge import judge
 from planopt_studies.judged import render_judged
@@ -37,15 +36,13 @@ def is_shown(each: Residual) -> bool:
     return each.rows >= _LEAST_ROWS and not in_part
 
 
-def is_of_a_family(each: Residual) -> bool:
-    """Whether a class is wider than one accelerator."""
-    hardware, _, _ = each.of.partition(" ")
-    accelerator = bundled_folder() / "accelerators" / f"{hardware}.toml"
-    return is_shown(each) and not accelerator.exists()
+def is_of_all(each: Residual) -> bool:
+    """Whether a class has every row of a figure."""
+    return is_shown(each) and each.of.partition(",")[0] == "all"
 
 
 PAGES: Final[dict[str, Callable[[Residual], bool]]] = {
-    "README.md": is_of_a_family,
+    "README.md": is_of_all,
     "docs/reference/accuracy.md": is_shown,
 }
 """Pages with a table, and the classes that it has."""
