@@ -61,13 +61,13 @@ class Market(Request, frozen=True, kw_only=True):
         return self.max_racks * catalog.cost.rack_units
 
     def counted(self, catalog: Catalog) -> Catalog:
-        """Return the catalog with the prices, and the power, that are asked for."""
-        paid = catalog.paid(Pricing.of(self))
+        """Return the catalog with the prices, costs and power that are asked for."""
+        paid = catalog.paid(Pricing.of(self)).with_cost(self.cost)
         return paid if self.max_power_watts is None else paid.with_lower_power()
 
     def counts_as(self, other: Self) -> bool:
         """Whether parts and hours cost the same as in another question."""
-        return Pricing.of(self) == Pricing.of(other)
+        return Pricing.of(self) == Pricing.of(other) and self.cost == other.cost
 
     def judged_as(self, other: Self) -> Self:  # noqa: ARG002 - of serving alone
         """Take over what another question has learned, and nobody typed."""

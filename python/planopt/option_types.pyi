@@ -85,6 +85,9 @@ class OfChoices(TypedDict, total=False):
     procurement: str | None
     provider: str | Sequence[str] | None
     region: str | Sequence[str] | None
+    wacc: float | str | None
+    staff: float | str | None
+    cost_line: Mapping[str, float | str] | Sequence[str] | str | None
 
 class OfSpares(TypedDict, total=False):
     redundancy: float | str | None

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import convert, structs
 
 from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.parts import (
+    Assumed,
     AtDuty,
     CostPart,
     Move,
@@ -20,23 +21,23 @@ from planopt.documents.parts import (
     PlanCost,
     Sell,
 )
-from planopt.units import HOURS_PER_DAY, HOURS_PER_YEAR
+from planopt.money import of_deployments
+from planopt.units import HOURS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from planopt.catalog.entries import CostAssumptions
     from planopt.documents.evaluation import Deployment
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.documents.training import TrainingDeployment, TrainingEvaluation
 
-    Rates = Mapping[str, float | None]
-
-HOURS_PER_MONTH = 730
-WATTS_PER_KILOWATT = 1000
 BAND = 0.2
 """Share by which an assumption is moved, either way; speed by its own interval."""
 DUTIES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-LEFT_OUT = ("support", "storage", "staff", "freight and integration", "spare parts")
+LEFT_OUT = ("storage", "freight and integration", "spare parts")
+SWITCHED = ("support", "colocation", "staff", "financing")
+"""Lines that stand in racks alone, or are switched off."""
 NOTHING = 1e-9
 """Share of the whole below which a rest is rounding."""
 
@@ -44,92 +45,88 @@ NOTHING = 1e-9
 class Outlay:
     """The parts of what an hour of a plan costs, each by what it depends on."""
 
-    def __init__(self, plan: Plan | TrainingPlan, rates: Rates) -> None:
-        known = {name: value or 0.0 for name, value in rates.items()}
-        self._rates, self._plan = known, plan
-        price, years = plan.price_usd or 0.0, known["years"]
-        self._purchase = price * (1 - known["residual"]) / (years * HOURS_PER_YEAR)
-        kilowatts = (plan.power_watts or 0.0) / WATTS_PER_KILOWATT
-        draw = kilowatts * known["duty"] * known["pue"]
-        self._electricity = draw * known["electricity_usd_per_kwh"]
-        self._reserved, busy = _rents(plan)
-        self._on_demand = busy * known["duty"]
+    def __init__(self, plan: Plan | TrainingPlan, cost: CostAssumptions) -> None:
+        self._plan, self._cost = plan, cost
+        self._reserved, self._busy = _rents(plan)
+        self._lines = self._priced(cost)
         self._hourly = plan.cost.usd_per_hour or 0.0
-        owned = self._purchase + self._electricity
-        rest = self._hourly - owned - self._reserved - self._on_demand
-        self._racks = rest if rest > NOTHING * self._hourly else 0.0
 
-    def parts(self) -> Iterator[CostPart]:
-        """Yield what it costs, of what there is."""
-        if self._purchase:
-            yield CostPart(name="purchase", usd_per_hour=self._purchase)
-        if self._electricity:
-            yield CostPart(name="electricity", usd_per_hour=self._electricity)
-        if self._racks:
-            yield CostPart(name="rack_space", usd_per_hour=self._racks)
-        if rent := self._reserved + self._on_demand:
-            yield CostPart(name="rent", usd_per_hour=rent)
+    def _priced(self, cost: CostAssumptions, price: float = 1.0) -> dict[str, float]:
+        rent = self._reserved + self._busy * cost.duty
+        owned = of_deployments(cost, self._plan.deployments, price)
+        return {**owned, "rent": rent}
+
+    def parts(self) -> tuple[CostPart, ...]:
+        """Return what it costs, of what there is."""
+        there = {name: usd for name, usd in self._lines.items() if usd}
+        return convert(
+            [{"name": name, "usd_per_hour": usd} for name, usd in there.items()],
+            tuple[CostPart, ...],
+        )
 
     @property
-    def rack_units(self) -> float | None:
-        """Height that rack space is paid for."""
-        monthly = self._rates["rack_usd_per_month"]
-        if not monthly:
-            return None
-        return self._racks * HOURS_PER_MONTH / monthly * self._rates["rack_units"]
+    def left_out(self) -> tuple[str, ...]:
+        """What is not counted: never, or not of what is bought here."""
+        return *LEFT_OUT, *(name for name in SWITCHED if not self._lines[name])
+
+    @property
+    def rack_units(self) -> float:
+        """Height in racks."""
+        return sum(
+            each.hardware.rack_units * each.units for each in self._plan.deployments
+        )
 
     def per_million(
         self,
         *,
-        duty: float = 1.0,
         price: float = 1.0,
-        electricity: float = 1.0,
         speed: float = 1.0,
+        **otherwise: float,
     ) -> float:
-        """Dollars per million tokens where each is so many times itself."""
-        hourly = (
-            self._purchase * price
-            + self._electricity * electricity * duty
-            + self._racks
-            + self._reserved
-            + self._on_demand * duty
-        )
+        """Dollars per million tokens at so many times the price and the speed."""
+        cost = structs.replace(self._cost, **otherwise)
+        busier = cost.duty / self._cost.duty
+        hourly = sum(self._priced(cost, price).values())
         now = self._plan.cost.usd_per_million_tokens or 0.0
-        return now * hourly / self._hourly / (duty * speed)
+        return now * hourly / self._hourly / (busier * speed)
 
     def moves(self) -> Iterator[Move]:
         """Yield what it costs with each assumption moved, of those that matter."""
-        rates, most = self._rates, 1 / self._rates["duty"]
-        ends = (1 - BAND, 1 + BAND)
-        if self._purchase:
-            years, lines = rates["years"], self._plan.bill_of_materials
-            yield self._moved("years", years, ends, lambda by: {"price": 1 / by})
+        cost, ends = self._cost, (1 - BAND, 1 + BAND)
+        if self._lines.get("purchase"):
+            lines = self._plan.bill_of_materials
+            yield self._moved("years", ends)
             priced = [(line.kind, line.price_usd or 0.0) for line in lines]
             cards = sum(usd for kind, usd in priced if kind == "accelerator")
             share = cards / (self._plan.price_usd or 1.0)
             for name, of in (("accelerator_price", share), ("other_prices", 1 - share)):
                 if of > NOTHING:
-                    yield self._moved(name, 1.0, ends, _share_of_price(of))
-        if self._electricity:
-            usd = rates["electricity_usd_per_kwh"]
-            name = "electricity_usd_per_kwh"
-            yield self._moved(name, usd, ends, lambda by: {"electricity": by})
-        busy = (1 - BAND, min(1 + BAND, most))
-        yield self._moved("duty", rates["duty"], busy, lambda by: {"duty": by})
+                    prices = (1 + of * (by - 1) for by in ends)
+                    costs = [self.per_million(price=price) for price in prices]
+                    yield _move(name, ends, costs)
+        if self._lines.get("electricity"):
+            yield self._moved("electricity_usd_per_kwh", ends)
+        yield self._moved("duty", (1 - BAND, min(1 + BAND, 1 / cost.duty)))
         if speeds := _speeds(self._plan):
-            yield self._moved("speed", 1.0, speeds, lambda by: {"speed": by})
+            costs = [self.per_million(speed=speed) for speed in speeds]
+            yield _move("speed", speeds, costs)
+
+    def _moved(self, name: str, by: tuple[float, float]) -> Move:
+        now = float(getattr(self._cost, name))
+        ends = now * by[0], now * by[1]
+        return _move(name, ends, [self.per_million(**{name: end}) for end in ends])
 
     def sold(self, prices: Mapping[str, float]) -> Sell:
         """Return what selling tokens comes to: those of answers, and their prompts."""
-        plan, duty = self._plan, self._rates["duty"]
+        plan, duty = self._plan, self._cost.duty
         answers = self._hourly / (plan.cost.usd_per_million_tokens or 1.0)
         lengths = plan.request.prompt_tokens or 0, plan.request.output_tokens or 1
         prompts = answers * lengths[0] / lengths[1]
         revenue = answers * prices.get("out", 0.0) + prompts * prices.get("in", 0.0)
-        of_busy_hours = revenue - self._electricity - self._on_demand
-        always = self._purchase + self._racks + self._reserved
+        of_use = self._lines.get("electricity", 0.0) + self._busy * duty
+        of_busy_hours, always = revenue - of_use, self._hourly - of_use
         even = duty * always / of_busy_hours if of_busy_hours > 0 else math.inf
-        earned = revenue - (self._hourly - self._purchase)
+        earned = revenue - (self._hourly - self._lines.get("purchase", 0.0))
         price = plan.price_usd or 0.0
         return Sell(
             revenue_usd_per_hour=revenue,
@@ -138,31 +135,21 @@ class Outlay:
             payback_days=price / earned / HOURS_PER_DAY if earned > 0 < price else None,
         )
 
-    def _moved(
-        self,
-        name: str,
-        now: float,
-        ends: tuple[float, float],
-        how: Callable[[float], dict[str, float]],
-    ) -> Move:
-        low, high = ends
-        return Move(
-            name=name,
-            low=now * low,
-            high=now * high,
-            at_low_usd_per_million_tokens=self.per_million(**how(low)),
-            at_high_usd_per_million_tokens=self.per_million(**how(high)),
-        )
-
     def at_duty(self) -> Iterator[AtDuty]:
         """Yield what it costs where more or fewer of the hours are busy."""
         for duty in DUTIES:
-            usd = self.per_million(duty=duty / self._rates["duty"])
+            usd = self.per_million(duty=duty)
             yield AtDuty(duty=duty, usd_per_million_tokens=usd)
 
 
-def _share_of_price(of: float) -> Callable[[float], dict[str, float]]:
-    return lambda by: {"price": 1 + of * (by - 1)}
+def _move(name: str, ends: tuple[float, float], costs: Sequence[float]) -> Move:
+    return Move(
+        name=name,
+        low=ends[0],
+        high=ends[1],
+        at_low_usd_per_million_tokens=costs[0],
+        at_high_usd_per_million_tokens=costs[1],
+    )
 
 
 def _rents(plan: Plan | TrainingPlan) -> tuple[float, float]:
@@ -190,19 +177,31 @@ def _speeds(plan: Plan | TrainingPlan) -> tuple[float, float] | None:
     return within.low / predicted, within.high / predicted
 
 
+def in_racks(cost: CostAssumptions) -> Iterator[Assumed]:
+    """Say what is paid for what stands in racks, and how it is switched off."""
+    if cost.colocation_usd_per_kw_month or cost.support_per_year or cost.wacc:
+        hall = f"${cost.colocation_usd_per_kw_month:.4g} a kW and month"
+        yearly = f"support {cost.support_per_year:.3g} and interest {cost.wacc:.3g}"
+        yield Assumed(
+            name="racks",
+            value=f"in racks: {hall}, PUE {cost.pue:.3g}, {yearly} of the price a year",
+            why="--cost-line LINE=off, --wacc, --pue, --staff",
+        )
+
+
 def itemised(
-    plan: Plan | TrainingPlan, rates: Rates
+    plan: Plan | TrainingPlan, assumed: CostAssumptions
 ) -> tuple[PlanCost, float | None, Sell | None]:
     """Return its cost with parts, its rack units, and what selling tokens leaves."""
     cost = PlanCost.of(plan.cost)
     rented = plan.request.tokens is not None and plan.request.procurement == "rent"
     if not cost.usd_per_hour or not cost.usd_per_million_tokens or rented:
         return cost, None, None
-    outlay = Outlay(plan, rates)
+    outlay = Outlay(plan, assumed)
     whole = structs.replace(
         cost,
-        parts=tuple(outlay.parts()),
-        left_out=LEFT_OUT,
+        parts=outlay.parts(),
+        left_out=outlay.left_out,
         moves=tuple(outlay.moves()),
         at_duty=tuple(outlay.at_duty()),
     )

@@ -17,7 +17,7 @@ from planopt.documents.plan import (
     command,
 )
 from planopt.facts import facts_of
-from planopt.outlays import itemised, with_peak_parts, with_time_parts
+from planopt.outlays import in_racks, itemised, with_peak_parts, with_time_parts
 from planopt.price_sources import today
 from planopt.units import SECONDS_PER_DAY
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     PlanT = TypeVar("PlanT", bound=PlanDocument)
 
+CAPITAL = ("purchase", "financing")
 ROUNDING = 1e-9
 """Share by which a prediction may be off its promise: both have been divided."""
 
@@ -46,11 +47,13 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
     totals = _totals(plan)
     if isinstance(plan, (Plan, TrainingPlan)):
         plan = _with_parts(plan)
-        cost, height, sell = itemised(plan, facts.rates)
+        cost, height, sell = itemised(plan, catalog.cost)
         plan = structs.replace(plan, cost=cost, sell=sell)
         totals = structs.replace(totals, rack_units=height)
+        assumed = (*plan.assumed, *(in_racks(catalog.cost) if height else ()))
+        plan = structs.replace(plan, assumed=assumed)
     parts = plan.cost.parts
-    running = [part.usd_per_hour for part in parts if part.name != "purchase"]
+    running = [part.usd_per_hour for part in parts if part.name not in CAPITAL]
     return structs.replace(
         plan,
         promises=tuple(_promises(plan)),

@@ -98,6 +98,10 @@ class Cost:
     rack_usd_per_month: float
     rack_units: float
     load_fraction: float
+    colocation_usd_per_kw_month: float = 0.0
+    support_per_year: float = 0.0
+    staff_usd_per_rack_year: float = 0.0
+    wacc: float = 0.0
     carbon_kg_per_kwh: float | None = None
 
 
@@ -218,6 +222,13 @@ def _cost(table: Table) -> Cost:
         rack_usd_per_month=units.dollars_per(table["rack"], "month"),
         rack_units=units.share(table["rack_units"]),
         load_fraction=units.share(table["load_fraction"]),
+        colocation_usd_per_kw_month=units.dollars_per(
+            table.get("colocation", "$0/month"), "month"
+        ),
+        support_per_year=units.share(table.get("support", 0)),
+        staff_usd_per_rack_year=units.price(table.get("staff", "$0"))
+        / units.MICRO_USD_PER_USD,
+        wacc=units.share(table.get("wacc", 0)),
         carbon_kg_per_kwh=(
             units.share(table["carbon_kg_per_kwh"])
             if "carbon_kg_per_kwh" in table

@@ -183,6 +183,7 @@ FIELDS: Final[dict[str, Mark]] = {
     "deployments[].hardware": "checked",
     "deployments[].hardware.hosts": "verified",
     "deployments[].hardware.goodput": "verified",
+    "deployments[].hardware.rack_units": "verified",
     **{f"deployments[].bill_of_materials[].{key}": m for key, m in _BILL.items()},
     **{f"deployments[].evaluation.{key}": "verified" for key in _EVALUATION},
     **{f"deployments[].evaluation.{key}": "verified" for key in _TRAINING},

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.bill import bill_mismatches
 from planopt_reference.certainty import judged, share
-from planopt_reference.cost import HOURS_PER_YEAR, rack_usd_per_hour
+from planopt_reference.cost import HOURS_PER_YEAR, electricity_kwh, housed, owning
 from planopt_reference.fleet_demand import Demand, demands_of, loss_of
 from planopt_reference.fleet_limits import limit_mismatches
 from planopt_reference.fleet_serving import Bought, acquired, deployment_mismatches
@@ -151,9 +152,11 @@ def charge_cents(
     own = region.get("electricity_usd_per_kwh")
     own = math.fsum(tariff) / len(tariff) if tariff else own
     per_kwh = cost.electricity_usd_per_kwh if own is None else own
-    energy = bought.power_watts / 1000 * cost.duty * cost.pue * per_kwh
-    running = energy + rack_usd_per_hour(bought.rack_units, cost)
-    dollars = price / MICRO_USD_PER_USD * gone + running * hours
+    cost = replace(cost, electricity_usd_per_kwh=per_kwh)
+    lines = owning(price, bought.power_watts, bought.rack_units, cost)
+    interest = lines.pop("financing") * min(hours, cost.years * HOURS_PER_YEAR)
+    running = sum(lines.values()) - lines["purchase"]
+    dollars = price / MICRO_USD_PER_USD * gone + interest + running * hours
     cents: float = round(dollars * CENTS, 6)
     return math.ceil(cents)
 
@@ -173,8 +176,8 @@ def _kg_co2e(
             return None
         for period, units in enumerate(table["units"]):
             hours = units * (request["periods"] - period) * request["period_hours"]
-            energy = one.power_watts / 1000 * hours * cost.duty * cost.pue
-            total += energy * carbon
+            there = housed(cost, one.rack_units)
+            total += electricity_kwh(one.power_watts, hours, there) * carbon
     return total
 
 

@@ -136,15 +136,15 @@ def deployment_mismatches(
     tokens = figures["decode"]["tokens_per_second"] * bought.goodput
     money = facts.assumptions.cost
     cost = cost_table(
-        bought.price,
-        bought.power_watts,
-        bought.rack_units,
+        [(bought.price, bought.power_watts, bought.rack_units)],
         table["replicas"] * tokens,
         money,
         rent_usd_per_hour([(bought.rent_per_hour, bought.rent)], money),
     )
     yield from compared(f"{field}.evaluation.cost", stated.get("cost"), cost, _MODEL)
     yield from compared(f"{field}.hardware.hosts", hardware["hosts"], bought.hosts, "")
+    place, height = f"{field}.hardware.rack_units", hardware["rack_units"]
+    yield from compared(place, height, bought.rack_units, _MODEL)
     shared = None if bought.rent is None else bought.goodput
     place = f"{field}.hardware.goodput"
     yield from compared(place, hardware.get("goodput"), shared, _MODEL)

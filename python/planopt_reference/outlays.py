@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -9,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planopt_reference.cost import (
     amortised_usd_per_hour,
     cost_table,
-    electricity_usd_per_hour,
-    rack_usd_per_hour,
+    owning,
     rent_usd_per_hour,
 )
 from planopt_reference.mismatch import Mismatch, compared
@@ -18,6 +18,7 @@ from planopt_reference.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
     from planopt_reference.assumptions import Cost
+    from planopt_reference.cost import Owned
     from planopt_reference.rent import Rent
 
 Document = Mapping[str, Any]
@@ -31,9 +32,7 @@ _PRICES: Final = ("accelerator_price", "other_prices")
 
 def outlay_mismatches(
     plan: Document,
-    price: int,
-    power_watts: float,
-    rack_units: float,
+    owned: Sequence[Owned],
     tokens_per_second: float,
     cost: Cost,
     rents: Sequence[tuple[int, Rent | None]] = (),
@@ -42,27 +41,21 @@ def outlay_mismatches(
     stated = plan.get("cost") or {}
     if "parts" not in stated:
         return
-    rent = rent_usd_per_hour(rents, cost)
-    parts = {
-        "purchase": amortised_usd_per_hour(price, cost),
-        "electricity": electricity_usd_per_hour(power_watts, cost),
-        "rack_space": rack_usd_per_hour(rack_units, cost),
-        "rent": rent,
-    }
+    parts = Counter({"rent": rent_usd_per_hour(rents, cost)})
+    for one in owned:
+        parts.update(owning(*one, cost))
     told = {one["name"]: one["usd_per_hour"] for one in stated["parts"]}
     there = {name: usd for name, usd in parts.items() if usd}
     for name in sorted({*there, *told}):
         place = f"cost.parts.{name}"
         yield from compared(place, told.get(name), there.get(name), "as it is paid")
-    if cost.rack_usd_per_month:
-        height = (plan.get("totals") or {}).get("rack_units")
-        yield from compared("totals.rack_units", height, float(rack_units), _WHY)
+    price, height = sum(one[0] for one in owned), sum(one[2] for one in owned)
+    told_height = (plan.get("totals") or {}).get("rack_units")
+    yield from compared("totals.rack_units", told_height, float(height), _WHY)
 
     def table(moved: Cost, paid: float = 1.0, speed: float = 1.0) -> dict[str, Any]:
         return cost_table(
-            round(price * paid),
-            power_watts,
-            rack_units,
+            [(round(usd * paid), watts, units) for usd, watts, units in owned],
             tokens_per_second * speed,
             moved,
             rent_usd_per_hour(rents, moved),

@@ -20,6 +20,7 @@ from planopt_reference.cost import (
     HOURS_PER_YEAR,
     cost_table,
     electricity_kwh,
+    housed,
     rent_usd_per_hour,
 )
 from planopt_reference.facts import FactError, Facts
@@ -353,9 +354,7 @@ def _unit_cost_mismatches(
     expected = None if bought.rent else bought.power_watts
     yield from compared(f"{field}.power_watts", stated, expected, _CATALOG)
     expected_cost = cost_table(
-        bought.price,
-        bought.power_watts,
-        bought.rack_units,
+        [(bought.price, bought.power_watts, bought.rack_units)],
         bought.replicas * deployment.tokens_per_second_per_replica,
         cost,
         rent_usd_per_hour([(bought.rent_per_hour, bought.rent)], cost),
@@ -371,6 +370,8 @@ def _hardware_mismatches(
     hardware, bought = table["hardware"], deployment.unit
     hosts = hardware.get("hosts")
     yield from compared(f"{field}.hosts", hosts, bought.hosts, "hosts of a unit")
+    height = hardware.get("rack_units")
+    yield from compared(f"{field}.rack_units", height, bought.rack_units, _CATALOG)
     yield from _connection_mismatches(field, hardware, bought)
     yield from _rent_mismatches(field, hardware, bought)
     host = facts.host(hardware["host"])
@@ -439,27 +440,31 @@ def _total_mismatches(
     yield from compared(
         "power_watts", plan.get("power_watts"), expected_power, _CATALOG
     )
-    carbon = facts.assumptions.cost.carbon_kg_per_kwh
+    money = facts.assumptions.cost
+    carbon = money.carbon_kg_per_kwh
     emitted = None
     if owned and carbon is not None:
-        kwh = electricity_kwh(power, HOURS_PER_YEAR, facts.assumptions.cost)
-        emitted = kwh * carbon
+        drawn = [
+            electricity_kwh(
+                one.power_watts, HOURS_PER_YEAR, housed(money, one.rack_units)
+            )
+            for one in deployments
+        ]
+        emitted = sum(drawn) * carbon
     stated = plan.get("kg_co2e_per_year")
     yield from compared("kg_co2e_per_year", stated, emitted, _CATALOG)
-    height = sum(one.rack_units for one in deployments)
+    bought = [(one.price, one.power_watts, one.rack_units) for one in deployments]
     steady = sum(one.tokens_per_second for one in deployments)
     tokens = _tokens_under_load(plan) or steady
     rents = [(one.rent_per_hour, one.unit.rent) for one in deployments]
-    rent = rent_usd_per_hour(rents, facts.assumptions.cost)
-    expected = cost_table(price, power, height, tokens, facts.assumptions.cost, rent)
+    rent = rent_usd_per_hour(rents, money)
+    expected = cost_table(bought, tokens, money, rent)
     yield from compared("cost", plan.get("cost"), expected, _CATALOG)
     yield from outlay_mismatches(
         plan,
-        price,
-        power,
-        height,
+        bought,
         tokens,
-        facts.assumptions.cost,
+        money,
         rents,
     )
 

@@ -13,6 +13,7 @@ Document = Mapping[str, Any]
 _SECONDS_PER_DAY: Final = 86_400.0
 # Both sides have been divided once or twice.
 _ROUNDING: Final = 1e-9
+_CAPITAL: Final = ("purchase", "financing")
 _WHY: Final = "what its deployments do, beside what was asked for"
 
 
@@ -37,7 +38,7 @@ def promise_mismatches(plan: Document) -> Iterator[Mismatch]:
         yield from compared(f"totals.{name}", told.get(name), totals.get(name), _WHY)
     cost = plan.get("cost") or {}
     parts = cost.get("parts") or []
-    running = [one["usd_per_hour"] for one in parts if one["name"] != "purchase"]
+    running = [one["usd_per_hour"] for one in parts if one["name"] not in _CAPITAL]
     for name, figure in (
         ("capex_usd", plan.get("price_usd")),
         ("opex_usd_per_hour", _sum(running)),

@@ -359,9 +359,7 @@ def assert_same_purchase(side: Sides, asked: dict[str, Any], replicas: int) -> b
     expected = {
         "power_watts": bought.power_watts,
         "cost": cost_table(
-            bought.price,
-            bought.power_watts,
-            bought.rack_units,
+            [(bought.price, bought.power_watts, bought.rack_units)],
             speed,
             side.reference.assumptions.cost,
         ),

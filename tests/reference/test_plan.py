@@ -92,18 +92,23 @@ def plan_of(facts: Facts) -> dict[str, Any]:
                     "switch": None,
                     "switch_count": 0,
                     "switch_port_blocks": 0,
+                    "rack_units": bought.rack_units,
                 },
                 "bill_of_materials": copy.deepcopy(bill),
                 "evaluation": {
                     **evaluation,
                     "cost": cost_table(
-                        bought.price, bought.power_watts, bought.rack_units, rate, cost
+                        [(bought.price, bought.power_watts, bought.rack_units)],
+                        rate,
+                        cost,
                     ),
                     "power_watts": bought.power_watts,
                 },
             }
         ],
-        "cost": cost_table(price, power, UNITS * bought.rack_units, UNITS * rate, cost),
+        "cost": cost_table(
+            [(price, power, UNITS * bought.rack_units)], UNITS * rate, cost
+        ),
         "power_watts": power,
         "alternatives": [],
         "infeasibility": None,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from planopt.catalog.entries import CostAssumptions
 from planopt.fleets import charges
 
 
@@ -23,7 +24,7 @@ class Of:
 def test_what_a_unit_is_sold_for_is_not_written_off(
     residual: float, price_usd: int, cents: list[int]
 ) -> None:
-    cost: Any = Of(
+    cost = CostAssumptions(
         years=4,
         residual=residual,
         duty=1.0,
@@ -31,6 +32,12 @@ def test_what_a_unit_is_sold_for_is_not_written_off(
         electricity_usd_per_kwh=0.1,
         rack_units=42.0,
         rack_usd_per_month=0.0,
+        colocation_usd_per_kw_month=0.0,
+        support_per_year=0.0,
+        staff_usd_per_rack_year=0.0,
+        wacc=0.0,
+        hosted_usd_per_million_tokens=None,
+        carbon_kg_per_kwh=None,
     )
     request: Any = Of(periods=2, period_hours=4380)
     region: Any = Of(electricity_usd_per_kwh=None)

@@ -73,6 +73,10 @@ class CostAssumptions(Struct, frozen=True):
     pue: float
     rack_usd_per_month: float
     rack_units: float
+    colocation_usd_per_kw_month: float
+    support_per_year: float
+    staff_usd_per_rack_year: float
+    wacc: float
     hosted_usd_per_million_tokens: float | None
     carbon_kg_per_kwh: float | None
 

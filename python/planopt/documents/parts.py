@@ -39,7 +39,16 @@ class Cost(Struct, frozen=True, kw_only=True):
 class CostPart(Struct, frozen=True, kw_only=True):
     """A part of what an hour costs."""
 
-    name: Literal["purchase", "electricity", "rack_space", "rent"]
+    name: Literal[
+        "purchase",
+        "financing",
+        "electricity",
+        "rack_space",
+        "colocation",
+        "support",
+        "staff",
+        "rent",
+    ]
     usd_per_hour: float
 
 
@@ -183,6 +192,8 @@ class Hardware(Struct, frozen=True, kw_only=True):
     switch: str | None = None
     switch_count: int = 0
     switch_port_blocks: int = 0
+    rack_units: float = 0.0
+    """Of a unit; none of what stands in no rack, or is rented."""
     terms: str | None = None
     """Terms of an instance that is rented: ``on-demand``, ``spot``, ``reserved-12``."""
     goodput: float | None = None

@@ -286,9 +286,9 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     sell: Sell | None = None
     """What selling its tokens comes to."""
     opex_usd_per_hour: float | None = None
-    """Electricity, hosting and rent."""
+    """Electricity, hosting, support, staff and rent."""
     tco_usd_per_hour: float | None = None
-    """Purchase written off, electricity, hosting and rent."""
+    """Purchase written off, interest, and what runs."""
     usd_per_million_tokens: float | None = None
     """At the load and the duty that were asked for."""
     provenance: Provenance | None = None

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from planopt._native import energy_kwh, energy_usd_per_hour, hosting_usd_per_hour
+from msgspec.structs import replace
+
+from planopt._native import energy_kwh
+from planopt.money import parts
 from planopt.units import CENTS, HOURS_PER_YEAR, MICRO_USD
 
 if TYPE_CHECKING:
     from planopt.catalog.entries import CostAssumptions
+    from planopt.documents.fleet import Acquisition
     from planopt.documents.fleet_request import FleetRequest, Region
     from planopt.fleets.units import Unit
 
@@ -24,24 +28,20 @@ def charges_cents(
     """Charge for a unit acquired at the beginning of each period, to the end.
 
     It is the share of its price that is written off by then, evenly over its years,
-    with electricity and hosting; rounded up to a cent.
+    with interest, electricity, hosting and support; rounded up to a cent.
     """
-    price = region.electricity_usd_per_kwh
-    energy = energy_usd_per_hour(
-        unit.power_watts,
-        cost.duty,
-        cost.pue,
-        cost.electricity_usd_per_kwh if price is None else price,
-    )
-    running = energy + hosting_usd_per_hour(
-        unit.rack_units, cost.rack_units, cost.rack_usd_per_month
-    )
+    own = region.electricity_usd_per_kwh
+    if own is not None:
+        cost = replace(cost, electricity_usd_per_kwh=own)
+    price = price_micro_usd / MICRO_USD
+    lines = parts(cost, price, unit.power_watts, unit.rack_units)
+    bound = lines["purchase"] + lines["financing"]
+    running, life = sum(lines.values()) - bound, cost.years * HOURS_PER_YEAR
     charges = []
     for period in range(request.periods):
         hours = (request.periods - period) * request.period_hours
-        share = min(1.0, hours / (cost.years * HOURS_PER_YEAR))
-        lost = price_micro_usd / MICRO_USD * (share * (1.0 - cost.residual))
-        charges.append(math.ceil(round((lost + running * hours) * CENTS, 6)))
+        usd = bound * min(hours, life) + running * hours
+        charges.append(math.ceil(round(usd * CENTS, 6)))
     return tuple(charges)
 
 
@@ -49,7 +49,7 @@ def kg_co2e(
     cost: CostAssumptions,
     request: FleetRequest,
     region: Region,
-    power_watts: float,
+    unit: Acquisition,
     period: int,
 ) -> float | None:
     """Carbon dioxide of a unit from the beginning of a period to the end."""
@@ -59,4 +59,5 @@ def kg_co2e(
     if carbon is None:
         return None
     hours = (request.periods - period) * request.period_hours
-    return energy_kwh(power_watts, hours, cost.duty, cost.pue) * carbon
+    pue = cost.pue if unit.rack_units else 1.0
+    return energy_kwh(unit.power_watts, hours, cost.duty, pue) * carbon

@@ -207,7 +207,7 @@ class _Planning:
         for one in acquisitions:
             region = self.request.region(one.region)
             for period, units in enumerate(one.units):
-                of_one = kg_co2e(cost, self.request, region, one.power_watts, period)
+                of_one = kg_co2e(cost, self.request, region, one, period)
                 if units and of_one is None:
                     return None
                 kilograms.append(units * (of_one or 0.0))

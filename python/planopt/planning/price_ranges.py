@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import PriceRange, Uncertainty
-from planopt.money import price_of_an_hourly_dollar
+from planopt.money import of_a_dollar
 from planopt.planning.flips import flips
 from planopt.units import MICRO_USD
 
@@ -89,19 +89,21 @@ class _Part:
 
     def slope(self, build: Build) -> float:
         """Dollars more that a build costs for each dollar that the part is dearer."""
-        number = sum(
-            line.quantity
-            for line in build.bill_of_materials
+        bills = [
+            (line.quantity, each.hardware.rack_units)
+            for each in build.deployments
+            for line in each.bill_of_materials
             if (line.kind, line.id, line.name)
             == (self.line.kind, self.line.id, self.line.name)
-        )
+        ]
+        number = float(sum(quantity for quantity, _ in bills))
         if not self._question.problem.acquisition.hourly:
-            return float(number)
+            return number
         cost = self._question.catalog.cost
         if self.line.kind == "instance":
             reserved = (self._terms or "").startswith("reserved")
             return number * (1.0 if reserved else cost.duty)
-        return number / (price_of_an_hourly_dollar(cost) or float("inf"))
+        return sum(quantity * of_a_dollar(cost, height) for quantity, height in bills)
 
 
 def _range(

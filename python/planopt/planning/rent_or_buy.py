@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from planopt._native import break_even_days as native_break_even_days
 from planopt._native import break_even_duty as native_break_even_duty
-from planopt._native import energy_usd_per_hour
 from planopt.documents.explanations import RentOrBuy, Way
-from planopt.money import price_of_an_hourly_dollar
+from planopt.money import of_deployments, price_of_an_hourly_dollar
 from planopt.price_sources import is_rough
 from planopt.serving.hosted import hosted_prices
 from planopt.units import HOURS_PER_DAY
@@ -87,9 +86,7 @@ def _break_even_duty(
     if not terms <= {"on-demand", "spot"}:
         return None
     duty = cost.duty
-    energy = energy_usd_per_hour(
-        owned.power_watts, duty, cost.pue, cost.electricity_usd_per_kwh
-    )
+    energy = of_deployments(cost, owned.deployments).get("electricity", 0.0)
     return native_break_even_duty(
         owned.usd_per_hour - energy, energy / duty, rented.usd_per_hour / duty
     )

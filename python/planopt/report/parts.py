@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import asdict
 
+from planopt.documents.parts import PlanCost
 from planopt.price_sources import is_rough
 from planopt.report.numbers import (
     count,
@@ -353,7 +354,12 @@ def cost(
         (power, f"{watts(power)} at full load"),
         (kg_co2e_per_year, f"{tonnes(kg_co2e_per_year)} a year"),
     )
-    return [f"  {said}"] if said else []
+    parts = of.parts if isinstance(of, PlanCost) else ()
+    each = (
+        f"{part.name.replace('_', ' ')} {money(part.usd_per_hour)}" for part in parts
+    )
+    lines = [f"  {said}"] if said else []
+    return [*lines, f"  an hour: {' · '.join(each)}"] if len(parts) > 1 else lines
 
 
 # --- What to know besides -------------------------------------------------------------

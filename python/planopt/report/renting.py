@@ -14,6 +14,7 @@ from planopt.report.numbers import (
     rate,
 )
 from planopt.report.table import Sentence, Table, listed
+from planopt.units import MONTHS_PER_YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from planopt.report.table import Block
 
 DAYS_PER_YEAR = 365
-MONTHS_PER_YEAR = 12
 
 
 def rent_or_buy(ways: RentOrBuy | None) -> list[Block]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import structs
 
 from planopt.loads import Arrivals, Load, Sizes
 from planopt.market import Market
-
-if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
-
 
 PERCENTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 """Percentiles that latencies can be judged at, as shares."""
@@ -101,14 +97,6 @@ class Problem(Market, frozen=True, kw_only=True):
             self.max_accelerators,
         )
         return bool(self.stock) or any(limit is not None for limit in scarce)
-
-    def counted(self, catalog: Catalog) -> Catalog:
-        """Return the catalog with the prices and the costs that are asked for."""
-        return super().counted(catalog).with_cost(self.cost)
-
-    def counts_as(self, other: Problem) -> bool:
-        """Whether parts and hours cost the same as in another question."""
-        return super().counts_as(other) and self.cost == other.cost
 
     def judged_as(self, other: Problem) -> Problem:
         """Take over what another question has learned, and nobody typed."""

@@ -93,6 +93,11 @@ class Cluster:
         """Return the micro-dollars of all lines."""
         return sum(line.price for line in self.lines)
 
+    @property
+    def owned(self) -> tuple[int, float, float]:
+        """Return its micro-dollars, watts and rack units."""
+        return self.price, self.power_watts, self.rack_units
+
     # Sections 10 and 13.
     def paid(self, hours: float) -> int:
         """Return the micro-dollars that a run of so many hours costs."""
@@ -103,10 +108,8 @@ class Cluster:
         """Return the `cost` of a run: what is rented is busy as long as it is paid."""
         if self.rented:
             busy, rent = replace(cost, duty=1.0), self.price / MICRO_USD_PER_USD
-            return cost_table(0, 0.0, 0.0, tokens_per_second, busy, rent)
-        return cost_table(
-            self.price, self.power_watts, self.rack_units, tokens_per_second, cost
-        )
+            return cost_table([], tokens_per_second, busy, rent)
+        return cost_table([self.owned], tokens_per_second, cost)
 
 
 def rented_cluster(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planopt_reference.bill import bill_mismatches
 from planopt_reference.certainty import certainty_mismatches, kind, share
 from planopt_reference.choices import not_allowed, only, part_mismatches
-from planopt_reference.cost import SECONDS_PER_HOUR
+from planopt_reference.cost import SECONDS_PER_HOUR, housed
 from planopt_reference.limits import outcome_mismatches
 from planopt_reference.mismatch import (
     RELATIVE_TOLERANCE,
@@ -114,9 +114,7 @@ def training_plan_mismatches(
     else:
         yield from outlay_mismatches(
             plan,
-            bought.price,
-            bought.power_watts,
-            bought.rack_units,
+            [bought.owned],
             productive,
             facts.assumptions.cost,
         )
@@ -198,7 +196,7 @@ def _energy(hours: float, bought: Cluster, facts: Facts) -> Mapping[str, float |
         return {"energy_kwh": None, "kg_co2e": None}
     training = facts.assumptions.training
     carbon = 0.0 if training is None else training.carbon_kg_per_kwh
-    pue = facts.assumptions.cost.pue
+    pue = housed(facts.assumptions.cost, bought.rack_units).pue
     return energy_of(bought.power_watts, hours, pue=pue, carbon_kg_per_kwh=carbon)
 
 
@@ -212,6 +210,8 @@ def _deployment_mismatches(
         stated = table["candidate"].get(name)
         place = f"{field}.candidate.{name}"
         yield from compared(place, stated, evaluation[name], _MODEL)
+    place, height = f"{field}.hardware.rack_units", table["hardware"]["rack_units"]
+    yield from compared(place, height, bought.rack_units, _CATALOG)
     stated = table["evaluation"]
     for part, expected in evaluation.items():
         if part not in _NOT_IN_A_PLAN:

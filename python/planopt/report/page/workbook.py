@@ -7,11 +7,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet import FleetPlan
-from planopt.documents.plan import Plan
+from planopt.documents.plan import Plan, TrainingPlan
 from planopt.errors import InputError
-from planopt.outlays import HOURS_PER_MONTH, WATTS_PER_KILOWATT
 from planopt.report.page.tables import sections
-from planopt.units import HOURS_PER_YEAR, SECONDS_PER_HOUR, TOKENS_PER_MILLION
+from planopt.units import (
+    HOURS_PER_YEAR,
+    MONTHS_PER_YEAR,
+    SECONDS_PER_HOUR,
+    TOKENS_PER_MILLION,
+    WATTS_PER_KILOWATT,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +39,10 @@ _RATES = {
     "pue": "Power usage effectiveness",
     "rack_usd_per_month": "A rack, USD per month",
     "rack_units": "Units of a rack",
+    "colocation_usd_per_kw_month": "Colocation, USD per kW and month",
+    "support_per_year": "Support, share of the price a year",
+    "staff_usd_per_rack_year": "Staff, USD per rack and year",
+    "wacc": "Interest of a year",
 }
 
 
@@ -65,7 +74,7 @@ def workbook(plan: PlanDocument) -> bytes:
                 _Sheet(book, of.title, titles).add(cells)
         if plan.bill_of_materials:
             total, rent = _bill(_Sheet(book, "Bill", _BILL), plan)
-            if plan.cost.parts:
+            if isinstance(plan, (Plan, TrainingPlan)) and plan.cost.parts:
                 _cost(_Sheet(book, "Cost", ("", "value")), plan, total, rent)
         if isinstance(plan, FleetPlan):
             _periods(_Sheet(book, "Total", ("", "USD")), plan)
@@ -148,7 +157,7 @@ def _reserved(plan: PlanDocument) -> set[str]:
     }
 
 
-def _cost(sheet: _Sheet, plan: PlanDocument, total: str, rent: str) -> None:
+def _cost(sheet: _Sheet, plan: Plan | TrainingPlan, total: str, rent: str) -> None:
     """Write rates as they are, and what an hour and a token cost as formulas."""
     rates: Mapping[str, float | None] = plan.facts.rates if plan.facts else {}
     for name, title in _RATES.items():
@@ -157,24 +166,40 @@ def _cost(sheet: _Sheet, plan: PlanDocument, total: str, rent: str) -> None:
     per_million = plan.cost.usd_per_million_tokens or 0.0
     busy = hourly / per_million * TOKENS_PER_MILLION / SECONDS_PER_HOUR
     parts: dict[str, float] = {each.name: each.usd_per_hour for each in plan.cost.parts}
+    racked = [each for each in plan.deployments if each.hardware.rack_units]
+    watts = sum((each.evaluation.power_watts or 0.0) * each.units for each in racked)
+    lines = [
+        line.price_usd or 0.0 for each in racked for line in each.bill_of_materials
+    ]
     sheet.row("Power, W", plan.power_watts or 0.0)
+    sheet.row("Of it in racks, W", watts)
     sheet.row("Rack units", plan.totals.rack_units or 0.0)
     sheet.row("Tokens per second while busy", busy / (rates.get("duty") or 1.0))
     sheet.row("Purchase, USD", (f"={total}", plan.price_usd or 0.0), form=_USD)
+    # What stands elsewhere is no part of the formula.
+    in_racks = f"=B17-{plan.price_usd or 0.0}+{sum(lines)}"
+    sheet.row("Of it in racks, USD", (in_racks, sum(lines)), form=_USD)
+    hourly_of_monthly = f"{MONTHS_PER_YEAR}/{HOURS_PER_YEAR}"
+    lent = "B12/((1+B12)^B2-1)*(1-B3)+B12-(1-B3)/B2"
+    interest = lent if rates.get("wacc") else "0*B12"
     formulas = {
-        "purchase": f"=B12*(1-B3)/(B2*{HOURS_PER_YEAR})",
-        "electricity": f"=B9/{WATTS_PER_KILOWATT}*B5*B6*B4",
-        "rack_space": f"=B10/B8*B7/{HOURS_PER_MONTH}",
+        "purchase": f"=B17*(1-B3)/(B2*{HOURS_PER_YEAR})",
+        "financing": f"=B18*({interest})/{HOURS_PER_YEAR}",
+        "electricity": f"=(B13+B14*(B6-1))/{WATTS_PER_KILOWATT}*B5*B4",
+        "rack_space": f"=B15/B8*B7*{hourly_of_monthly}",
+        "colocation": f"=B14/{WATTS_PER_KILOWATT}*B9*{hourly_of_monthly}",
+        "support": f"=B18*B10/{HOURS_PER_YEAR}",
+        "staff": f"=B15/B8*B11/{HOURS_PER_YEAR}",
         "rent": f"={rent}",
     }
     for name, formula in formulas.items():
         title = f"{name.replace('_', ' ').capitalize()}, USD/h"
         sheet.row(title, (formula, parts.get(name, 0.0)), form=_RATE)
-    sheet.row("TCO, USD/h", ("=SUM(B13:B16)", hourly), form=_RATE)
-    tokens = f"(B11*{SECONDS_PER_HOUR}*B5/{TOKENS_PER_MILLION})"
-    sheet.row("A million tokens, USD", (f"=B17/{tokens}", per_million))
+    sheet.row("TCO, USD/h", ("=SUM(B19:B26)", hourly), form=_RATE)
+    tokens = f"(B16*{SECONDS_PER_HOUR}*B5/{TOKENS_PER_MILLION})"
+    sheet.row("A million tokens, USD", (f"=B27/{tokens}", per_million))
     years = hourly * (rates.get("years") or 0.0) * HOURS_PER_YEAR
-    sheet.row("TCO of all years, USD", (f"=B17*B2*{HOURS_PER_YEAR}", years), form=_USD)
+    sheet.row("TCO of all years, USD", (f"=B27*B2*{HOURS_PER_YEAR}", years), form=_USD)
 
 
 def _periods(sheet: _Sheet, plan: FleetPlan) -> None:

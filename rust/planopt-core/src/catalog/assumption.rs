@@ -312,6 +312,11 @@ fn experts(fields: &mut Fields<'_>) -> ExpertAssumptions {
     }
 }
 
+/// A line of the cost of owning that a set may leave out.
+fn line(fields: &mut Fields<'_>, key: &'static str, dimension: Dimension) -> f64 {
+    fields.or(key, 0.0, |fields, key| fields.number(key, dimension))
+}
+
 fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
     CostAssumptions {
         years: fields.positive_number("years", Dimension::Number),
@@ -321,6 +326,10 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
         pue: fields.positive_number("pue", Dimension::Number),
         rack_usd_per_month: fields.number("rack", Dimension::UsdPerMonth),
         rack_units: fields.positive_number("rack_units", Dimension::Number),
+        colocation_usd_per_kw_month: line(fields, "colocation", Dimension::UsdPerMonth),
+        support_per_year: line(fields, "support", Dimension::Share),
+        staff_usd_per_rack_year: line(fields, "staff", Dimension::Usd),
+        wacc: line(fields, "wacc", Dimension::Share),
         load_fraction: fields.number("load_fraction", Dimension::Share),
         hosted_usd_per_million_tokens: fields.optional("hosted_million_tokens", |fields, key| {
             fields.number(key, Dimension::Usd)

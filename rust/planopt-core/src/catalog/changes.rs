@@ -239,6 +239,16 @@ pub struct CostChoice {
     pub electricity_usd_per_kwh: Option<f64>,
     /// Power usage effectiveness.
     pub pue: Option<f64>,
+    /// Colocation of a kilowatt, dollars per month.
+    #[serde(alias = "colocation")]
+    pub colocation_usd_per_kw_month: Option<f64>,
+    /// Support of a year, as a share of the price.
+    #[serde(alias = "support")]
+    pub support_per_year: Option<f64>,
+    /// People who look after a rack, dollars per year.
+    pub staff_usd_per_rack_year: Option<f64>,
+    /// Interest of a year.
+    pub wacc: Option<f64>,
     /// Kilograms of carbon dioxide for a kWh.
     pub carbon_kg_per_kwh: Option<f64>,
 }
@@ -251,6 +261,12 @@ impl CostChoice {
         let own = cost.electricity_usd_per_kwh;
         cost.electricity_usd_per_kwh = self.electricity_usd_per_kwh.unwrap_or(own);
         cost.pue = self.pue.unwrap_or(cost.pue);
+        let own = cost.colocation_usd_per_kw_month;
+        cost.colocation_usd_per_kw_month = self.colocation_usd_per_kw_month.unwrap_or(own);
+        cost.support_per_year = self.support_per_year.unwrap_or(cost.support_per_year);
+        let own = cost.staff_usd_per_rack_year;
+        cost.staff_usd_per_rack_year = self.staff_usd_per_rack_year.unwrap_or(own);
+        cost.wacc = self.wacc.unwrap_or(cost.wacc);
         cost.carbon_kg_per_kwh = self.carbon_kg_per_kwh.or(cost.carbon_kg_per_kwh);
     }
 }

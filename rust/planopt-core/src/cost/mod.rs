@@ -18,14 +18,18 @@ const WATTS_PER_KILOWATT: f64 = 1e3;
 pub struct Cost {
     /// Purchase.
     pub price_usd: f64,
-    /// Purchase written off, electricity and hosting, or rent, per hour.
+    /// What owning costs, or rent, per hour.
     pub usd_per_hour: f64,
     /// Of it, the purchase written off.
     pub capital_usd_per_hour: f64,
+    /// Of it, interest.
+    pub financing_usd_per_hour: f64,
     /// Of it, electricity.
     pub energy_usd_per_hour: f64,
-    /// Of it, hosting.
+    /// Of it, hosting: racks by their height, colocation by its power.
     pub hosting_usd_per_hour: f64,
+    /// Of it, support and staff.
+    pub service_usd_per_hour: f64,
     /// Rent in place of all of these.
     pub rent_usd_per_hour: f64,
     /// Per million tokens put out.
@@ -34,7 +38,8 @@ pub struct Cost {
     pub tokens_per_usd: f64,
 }
 
-/// Cost of hardware that puts out `tokens_per_second` while it is busy.
+/// Cost of hardware that puts out `tokens_per_second` while it is busy; what takes no rack units
+/// stands in no hall.
 pub fn of_purchase(
     price_usd: f64,
     power: Watts,
@@ -42,26 +47,30 @@ pub fn of_purchase(
     tokens_per_second: f64,
     assumptions: &CostAssumptions,
 ) -> Cost {
-    let capital = capital_per_hour(price_usd, assumptions.years, assumptions.residual);
+    let housed = assumptions.housed(rack_units);
+    let (years, residual) = (housed.years, housed.residual);
+    let capital = capital_per_hour(price_usd, years, residual);
+    let financing = financing_per_hour(price_usd, years, residual, housed.wacc);
     let energy = energy_per_hour(
         power,
-        assumptions.duty,
-        assumptions.pue,
-        assumptions.electricity_usd_per_kwh,
+        housed.duty,
+        housed.pue,
+        housed.electricity_usd_per_kwh,
     );
-    let hosting = hosting_per_hour(
-        rack_units,
-        assumptions.rack_units,
-        assumptions.rack_usd_per_month,
-    );
-    let usd_per_hour = capital + energy + hosting;
-    let tokens_per_usd = tokens_per_usd(tokens_per_second, assumptions.duty, usd_per_hour);
+    let hosting = hosting_per_hour(rack_units, housed.rack_units, housed.rack_usd_per_month)
+        + power.0 / WATTS_PER_KILOWATT * housed.colocation_usd_per_kw_month / HOURS_PER_MONTH;
+    let staff = rack_units / housed.rack_units * housed.staff_usd_per_rack_year;
+    let service = (price_usd * housed.support_per_year + staff) / HOURS_PER_YEAR;
+    let usd_per_hour = capital + financing + energy + hosting + service;
+    let tokens_per_usd = tokens_per_usd(tokens_per_second, housed.duty, usd_per_hour);
     Cost {
         price_usd,
         usd_per_hour,
         capital_usd_per_hour: capital,
+        financing_usd_per_hour: financing,
         energy_usd_per_hour: energy,
         hosting_usd_per_hour: hosting,
+        service_usd_per_hour: service,
         rent_usd_per_hour: 0.0,
         usd_per_million_tokens: TOKENS_PER_MILLION / tokens_per_usd,
         tokens_per_usd,
@@ -77,8 +86,10 @@ pub fn of_rent(usd_per_hour: f64, paid: f64, tokens_per_second: f64, duty: f64) 
         price_usd: 0.0,
         usd_per_hour,
         capital_usd_per_hour: 0.0,
+        financing_usd_per_hour: 0.0,
         energy_usd_per_hour: 0.0,
         hosting_usd_per_hour: 0.0,
+        service_usd_per_hour: 0.0,
         rent_usd_per_hour: usd_per_hour,
         usd_per_million_tokens: TOKENS_PER_MILLION / tokens_per_usd,
         tokens_per_usd,
@@ -88,6 +99,18 @@ pub fn of_rent(usd_per_hour: f64, paid: f64, tokens_per_second: f64, duty: f64) 
 /// A purchase written off evenly over `years`, less the share of it that is left then.
 pub fn capital_per_hour(price_usd: f64, years: f64, residual: f64) -> f64 {
     price_usd * (1.0 - residual) / (years * HOURS_PER_YEAR)
+}
+
+/// Interest at the rate `wacc` a year on what is not yet written off: an annuity of the price, less
+/// one of what is left, beyond writing off evenly (Brealey, Myers and Allen, "Principles of Corporate
+/// Finance", equivalent annual cost).
+pub fn financing_per_hour(price_usd: f64, years: f64, residual: f64, wacc: f64) -> f64 {
+    if wacc <= 0.0 {
+        return 0.0;
+    }
+    let sinking = wacc / ((1.0 + wacc).powf(years) - 1.0);
+    let annuity = price_usd * (sinking + wacc - residual * sinking) / HOURS_PER_YEAR;
+    annuity - capital_per_hour(price_usd, years, residual)
 }
 
 /// Electricity, at the share of hours that are busy.
@@ -151,6 +174,19 @@ mod tests {
         close(energy_kwh(Watts(450.0), 8760.0, 0.15, 1.0), 591.3);
         close(energy_kwh(Watts(450.0), 8760.0, 0.15, 1.2), 591.3 * 1.2);
         close(energy_per_hour(Watts(5200.0), 1.0, 1.0, 0.1), 0.52);
+    }
+
+    #[test]
+    fn a_loan_is_paid_back_with_its_interest() {
+        // An annuity factor of 0.3880335 for 3 years at 8 %, and of 1/3 without interest.
+        let hourly = financing_per_hour(1e6, 3.0, 0.0, 0.08);
+        assert!((hourly * HOURS_PER_YEAR - (388_033.5 - 1e6 / 3.0)).abs() < 1.0);
+        // What is left is lent, and never paid back.
+        close(
+            financing_per_hour(1e6, 3.0, 1.0, 0.08) * HOURS_PER_YEAR,
+            80_000.0,
+        );
+        close(1.0 + financing_per_hour(1e6, 3.0, 0.0, 0.0), 1.0);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct HardwareAnswer {
     pub switch_count: u32,
     /// Blocks of ports of a unit, where ports are sold in blocks.
     pub switch_port_blocks: u32,
+    /// Rack units of a unit; none of what stands in no rack, or is rented.
+    pub rack_units: f64,
     /// Terms of an instance that is rented.
     pub terms: Option<String>,
     /// Share of the time that it is at work.

@@ -1,16 +1,14 @@
 //! Models on units, and whole purchases.
 
-use crate::quantity::{SECONDS_PER_HOUR, TOKENS_PER_MILLION};
+use crate::quantity::{SECONDS_PER_HOUR, TOKENS_PER_MILLION, Watts};
 use serde::Serialize;
 
 use super::bill::{Bill, sourced};
 use crate::bill::{BillLine, Unit, bill_of_units};
 use crate::catalog::{Catalog, PartKind};
-use crate::cost::HOURS_PER_YEAR;
+use crate::cost::{HOURS_PER_YEAR, energy_kwh};
 use crate::document::{BomLine, Candidate, Evaluation, EvaluationAnswer, HardwareAnswer};
 use crate::search::Broken;
-
-const WATTS_PER_KILOWATT: f64 = 1e3;
 
 /// One model on one kind of unit.
 #[derive(Clone, Debug, Serialize)]
@@ -177,6 +175,7 @@ impl Build {
         let mut tokens_per_second = 0.0;
         let mut usd_per_hour = 0.0;
         let mut power_watts = 0.0;
+        let mut kwh_per_year = 0.0;
         let mut slowest = f64::INFINITY;
         let mut users = 0;
         for each in &deployments {
@@ -188,7 +187,10 @@ impl Build {
             tokens_per_second +=
                 speed.tokens_per_second * replicas * each.hardware.goodput.unwrap_or(1.0);
             usd_per_hour += does.cost.map_or(0.0, |cost| cost.usd_per_hour) * units;
-            power_watts += does.power_watts.unwrap_or(0.0) * units;
+            let power = does.power_watts.unwrap_or(0.0) * units;
+            power_watts += power;
+            let pue = assumptions.housed(each.hardware.rack_units).pue;
+            kwh_per_year += energy_kwh(Watts(power), HOURS_PER_YEAR, assumptions.duty, pue);
             slowest = slowest.min(speed.tokens_per_second_per_user);
             users += each.users;
         }
@@ -198,7 +200,6 @@ impl Build {
         let summaries: Vec<String> = deployments.iter().map(Deployment::summary).collect();
         let is_rented = deployments.iter().all(Deployment::is_rented);
         let carbon = assumptions.carbon_kg_per_kwh.filter(|_| !is_rented);
-        let hours = HOURS_PER_YEAR * assumptions.duty * assumptions.pue;
         Self {
             bill_of_materials: lines,
             cost: BuildCost {
@@ -208,7 +209,7 @@ impl Build {
                 tokens_per_usd: per_hour / usd_per_hour,
             },
             power_watts,
-            kg_co2e_per_year: carbon.map(|kg| power_watts / WATTS_PER_KILOWATT * hours * kg),
+            kg_co2e_per_year: carbon.map(|kg| kwh_per_year * kg),
             users,
             tokens_per_second,
             tokens_per_second_per_user: slowest,

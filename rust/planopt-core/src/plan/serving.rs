@@ -154,6 +154,7 @@ impl<'a> Subject<'_, 'a> {
             switch: switch.map(|share| share.switch.id.clone()),
             switch_count: u32::from(switch.is_some() && blocks == 0),
             switch_port_blocks: blocks,
+            rack_units: unit.map_or(0.0, Unit::rack_units),
             terms: None,
             goodput: None,
         }

@@ -117,9 +117,9 @@ impl RunContext<'_> {
         let run = tokens.map(|tokens| {
             let productive = tokens / tokens_per_second / SECONDS_PER_HOUR;
             let hours = productive / goodput;
-            let money = &self.assumptions.cost;
+            let pue = self.assumptions.cost.housed(cluster_context.rack_units).pue;
             // The run keeps its hardware busy all of its time.
-            let energy = power.map(|power| energy_kwh(power, hours, 1.0, money.pue));
+            let energy = power.map(|power| energy_kwh(power, hours, 1.0, pue));
             RunAnswer {
                 tokens,
                 steps: (tokens / tokens_per_step).ceil(),

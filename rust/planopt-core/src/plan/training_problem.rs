@@ -131,6 +131,7 @@ impl<'a> Subject<'_, 'a> {
             switch: switching.map(|all| all.switch.id.clone()),
             switch_count: switching.map_or(0, |all| all.count),
             switch_port_blocks: 0,
+            rack_units: cluster.map_or(0.0, Cluster::rack_units),
             terms: None,
             goodput: None,
         }

@@ -269,6 +269,7 @@ impl EvaluateTraining {
             switch: switching.map(|all| all.switch.id.clone()),
             switch_count: switching.map_or(0, |all| all.count),
             switch_port_blocks: 0,
+            rack_units: cluster.map_or(0.0, Cluster::rack_units),
             terms: None,
             goodput: None,
         }

@@ -1,7 +1,7 @@
 //! What a purchase costs: to the micro-dollar, and in proportion to its prices.
 
 use planopt_core::bill::{BillLine, Unit};
-use planopt_core::catalog::{PartKind, SwitchSale};
+use planopt_core::catalog::{CostAssumptions, PartKind, SwitchSale};
 use planopt_core::cost::of_purchase;
 use planopt_core::hardware::Hardware;
 use planopt_core::parallel::{Degrees, Placement};
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn cost_is_its_three_parts_and_only_capital_follows_the_price(
+    fn cost_is_its_parts_and_capital_interest_and_support_follow_the_price(
         assumptions in assumptions(),
         usd in 1.0..1e9,
         watts in 0.0..1e6,
@@ -140,11 +140,57 @@ proptest! {
     ) {
         let cost = |usd| of_purchase(usd, Watts(watts), rack_units, tokens, &assumptions.cost);
         let (one, dear) = (cost(usd), cost(k * usd));
-        let sum = one.capital_usd_per_hour + one.energy_usd_per_hour + one.hosting_usd_per_hour;
+        let sum = one.capital_usd_per_hour
+            + one.financing_usd_per_hour
+            + one.energy_usd_per_hour
+            + one.hosting_usd_per_hour
+            + one.service_usd_per_hour;
         prop_assert!(alike(one.usd_per_hour, sum));
+        prop_assert!(alike(dear.financing_usd_per_hour, k * one.financing_usd_per_hour));
         prop_assert!(alike(dear.capital_usd_per_hour, k * one.capital_usd_per_hour));
         prop_assert!(alike(dear.energy_usd_per_hour, one.energy_usd_per_hour));
         prop_assert!(alike(dear.hosting_usd_per_hour, one.hosting_usd_per_hour));
         prop_assert!(alike(one.usd_per_million_tokens * one.tokens_per_usd, 1e6));
+    }
+
+    #[test]
+    fn each_line_switched_off_takes_off_exactly_itself_and_a_desktop_has_none(
+        assumptions in assumptions(),
+        usd in 1.0..1e9,
+        watts in 0.0..1e6,
+        rack_units in 0.1..1000.0,
+        colocation in 0.0..300.0,
+        support in 0.0..0.1,
+        staff in 0.0..1e5,
+        wacc in 0.0..0.2,
+    ) {
+        let none = CostAssumptions {
+            colocation_usd_per_kw_month: 0.0,
+            support_per_year: 0.0,
+            staff_usd_per_rack_year: 0.0,
+            wacc: 0.0,
+            pue: 1.0,
+            ..assumptions.cost
+        };
+        let all = CostAssumptions {
+            colocation_usd_per_kw_month: colocation,
+            support_per_year: support,
+            staff_usd_per_rack_year: staff,
+            wacc,
+            ..none
+        };
+        let hourly = |cost: &CostAssumptions, units| of_purchase(usd, Watts(watts), units, 1.0, cost).usd_per_hour;
+        let lines = [
+            CostAssumptions { colocation_usd_per_kw_month: colocation, ..none },
+            CostAssumptions { support_per_year: support, ..none },
+            CostAssumptions { staff_usd_per_rack_year: staff, ..none },
+            CostAssumptions { wacc, ..none },
+        ];
+        let bare = hourly(&none, rack_units);
+        let added: f64 = lines.iter().map(|one| hourly(one, rack_units) - bare).sum();
+        prop_assert!((hourly(&all, rack_units) - bare - added).abs() <= 1e-9 * hourly(&all, rack_units));
+        let of_power = watts / 1e3 * colocation * 12.0 / 8760.0;
+        prop_assert!((hourly(&lines[0], rack_units) - bare - of_power).abs() <= 1e-9 * (bare + of_power));
+        prop_assert!(alike(hourly(&all, 0.0), hourly(&none, 0.0)));
     }
 }

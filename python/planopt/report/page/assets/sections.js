@@ -275,6 +275,10 @@ function bill(plan) {
 const COST = {
   purchase: ["Purchase, written off", 1, (rates) => `over ${rates.years} years`],
   electricity: ["Electricity", 2, (rates) => `${perMillion(rates.electricity_usd_per_kwh)}/kWh at PUE ${rates.pue}`],
+  financing: ["Interest", 5, (rates) => `${percent(rates.wacc, 1)} a year`],
+  colocation: ["Colocation", 8, (rates) => `$${count(rates.colocation_usd_per_kw_month)} per kW and month`],
+  support: ["Support", 6, (rates) => `${percent(rates.support_per_year, 1)} of the price a year`],
+  staff: ["Staff", 7, (rates) => `$${count(rates.staff_usd_per_rack_year)} per rack and year`],
   rack_space: ["Rack space", 3, (rates) => `$${count(rates.rack_usd_per_month)} per rack and month`],
   rent: ["Rent", 4, () => null],
 };

@@ -71,18 +71,44 @@ pub struct CostAssumptions {
     pub electricity_usd_per_kwh: f64,
     /// Share of hours busy.
     pub duty: f64,
-    /// Power usage effectiveness.
+    /// Power usage effectiveness of a hall; what is not in a rack stands in none.
     pub pue: f64,
     /// Rent of a rack, dollars per month.
     pub rack_usd_per_month: f64,
     /// Units of a rack.
     pub rack_units: f64,
+    /// Colocation of a kilowatt, drawn or not, dollars per month.
+    pub colocation_usd_per_kw_month: f64,
+    /// Support of a year, as a share of the price.
+    pub support_per_year: f64,
+    /// People who look after a rack, dollars per year.
+    pub staff_usd_per_rack_year: f64,
+    /// Interest on what a purchase still binds (weighted average cost of capital), a year.
+    pub wacc: f64,
     /// Draw of an accelerator at work, as a share of its power limit.
     pub load_fraction: f64,
     /// Price of a million tokens from those who serve models, where the set has one.
     pub hosted_usd_per_million_tokens: Option<f64>,
     /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg, where the set says.
     pub carbon_kg_per_kwh: Option<f64>,
+}
+
+impl CostAssumptions {
+    /// What holds where so many rack units are taken: what takes none stands on somebody's desk, with
+    /// no hall, contract or lender to pay.
+    #[must_use]
+    pub fn housed(&self, rack_units: f64) -> Self {
+        if rack_units > 0.0 {
+            return *self;
+        }
+        Self {
+            pue: 1.0,
+            colocation_usd_per_kw_month: 0.0,
+            support_per_year: 0.0,
+            wacc: 0.0,
+            ..*self
+        }
+    }
 }
 
 /// A named set of assumptions.

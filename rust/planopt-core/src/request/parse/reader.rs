@@ -179,11 +179,16 @@ impl Reader {
         let mut tables = Map::new();
         for entry in &self.taken {
             if let (Some(name), Some(value)) = (name(entry), self.values.get(&entry.argument())) {
-                match name.split_once('.') {
-                    Some((table, key)) => {
+                match (name.split_once('.'), value) {
+                    (Some((table, "*")), Value::Object(pairs)) => {
+                        for (key, value) in pairs {
+                            tables.entry(table).or_insert_with(|| json!({}))[key] = value.clone();
+                        }
+                    }
+                    (Some((table, key)), _) => {
                         tables.entry(table).or_insert_with(|| json!({}))[key] = value.clone();
                     }
-                    None => drop(tables.insert(name, value.clone())),
+                    (None, _) => drop(tables.insert(name, value.clone())),
                 }
             }
         }
@@ -333,7 +338,9 @@ impl Reader {
             if !words.is_empty() && self.word(entry, &part, &words).is_none() {
                 continue;
             }
-            let value = if entry.unit.as_deref() == Some("count") {
+            let value = if number == Given::Text("off".to_owned()) {
+                Some(0.0.into())
+            } else if entry.unit.as_deref() == Some("count") {
                 self.count(entry, &number).map(Value::from)
             } else if let Some(unit) = entry.unit.as_deref() {
                 self.quantity(entry, &number, unit).map(Value::from)
