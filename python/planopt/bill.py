@@ -24,10 +24,10 @@ def _times(unit_usd: float | None, quantity: int) -> float | None:
 
 def merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
     """Bill of materials with alike lines together, in the order they first appear."""
-    by_part: dict[tuple[str, str, str], BomLine] = {}
+    by_part: dict[tuple[str, str, str, bool], BomLine] = {}
     for line in lines:
         # Of an instance, the name tells the terms.
-        key = line.kind, line.id, line.name
+        key = line.kind, line.id, line.name, line.owned
         if key in by_part:
             quantity = by_part[key].quantity + line.quantity
             by_part[key] = msgspec.structs.replace(

@@ -93,12 +93,16 @@ def _prices(plan: PlanDocument) -> dict[str, float]:
     prices = {
         line.name: line.unit_price_usd or line.unit_usd_per_hour
         for line in plan.bill_of_materials
+        if not line.owned
     }
     return {name: price for name, price in prices.items() if price is not None}
 
 
 def _parts(plan: PlanDocument | Alternative | TrainingAlternative) -> dict[str, int]:
-    return {line.name: line.quantity for line in plan.bill_of_materials}
+    return {
+        f"{line.name}{' (owned)' * line.owned}": line.quantity
+        for line in plan.bill_of_materials
+    }
 
 
 def _deployments(plan: PlanDocument) -> tuple[Deployed, ...]:

@@ -48,7 +48,8 @@ def facts_of(plan: PlanDocument, catalog: Catalog) -> Facts:
     if not plan.bill_of_materials and plan.status == "infeasible":
         return Facts()
     entries = _entries(plan, catalog)
-    lines = {f"{line.kind}/{line.id}": line for line in plan.bill_of_materials}
+    bought = (line for line in plan.bill_of_materials if not line.owned)
+    lines = {f"{line.kind}/{line.id}": line for line in bought}
     return Facts(
         entries={name: Fact.of(table) for name, table in sorted(entries.items())},
         fits={name: Fact.of(table) for name, table in _fits(plan, catalog, entries)},

@@ -71,6 +71,7 @@ class OfPurchases(TypedDict, total=False):
     max_power: float | str | None
     max_racks: float | str | None
     stock: Mapping[str, float | str] | Sequence[str] | str | None
+    own: Mapping[str, float | str] | Sequence[str] | str | None
     budget: float | str | None
     objective: str | None
     top: float | str | None

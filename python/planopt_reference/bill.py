@@ -62,6 +62,7 @@ def bill_mismatches(
 
 
 def _key(table: Mapping[str, Any]) -> tuple[object, ...]:
-    """Tell a line from the others; of an instance the name tells the terms."""
+    """Tell a line from the others: by what is owned, of an instance by its name."""
     kind, part = table.get("kind"), table.get("id")
-    return (kind, part, table.get("name")) if kind == "instance" else (kind, part)
+    named = table.get("name") if kind == "instance" else bool(table.get("owned"))
+    return kind, part, named

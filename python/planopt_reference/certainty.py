@@ -232,7 +232,9 @@ def _chance_mismatches(
         if at == confidence:
             most = own
         slack = own * RELATIVE_TOLERANCE
-        if not least - slack <= price <= most + slack or price <= 0:
+        is_owned = bool((plan.get("request") or {}).get("own"))
+        is_free = price < 0 or (price == 0 and not is_owned)
+        if not least - slack <= price <= most + slack or is_free:
             reason = "what is held at a confidence is held at any below"
             yield Mismatch(field, price, f"{least:.2f} to {most:.2f}", reason)
     if prices != sorted(prices):

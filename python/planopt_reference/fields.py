@@ -26,6 +26,7 @@ _BILL: Final[dict[str, Mark]] = {
     "price_date": "informative",
     "price_status": "informative",
     "used": "informative",
+    "owned": "verified",
     "unit_price_low_usd": "informative",
     "unit_price_high_usd": "informative",
 }

@@ -200,16 +200,32 @@ def _demand_mismatches(
 def _stock_mismatches(
     request: Mapping[str, Any], deployments: Sequence[Deployment]
 ) -> Iterator[Mismatch]:
-    stock = request.get("stock") or {}
     bought: Counter[str | None] = Counter()
+    owned: Counter[str | None] = Counter()
     for one in deployments:
+        card = one.unit.accelerator
+        bought[card] += one.accelerators
         for line in one.unit.lines:
-            if line.kind != "accelerator":
-                bought[line.id] += one.units * line.quantity
-        bought[one.unit.accelerator] += one.accelerators
-    for part, limit in stock.items():
+            part = card if line.kind == "accelerator" else line.id
+            if line.owned:
+                owned[part] += one.units * line.quantity
+                bought[part] -= one.units * line.quantity * (part == card)
+            elif part != card:
+                bought[part] += one.units * line.quantity
+    for part, limit in (request.get("stock") or {}).items():
         if bought[part] > limit:
             yield _above(f"stock.{part}", bought[part], limit)
+    yield from owned_mismatches(request, owned)
+
+
+def owned_mismatches(
+    request: Mapping[str, Any], owned: Mapping[str | None, int]
+) -> Iterator[Mismatch]:
+    """Check that no more is owned than the question says is there."""
+    there = request.get("own") or {}
+    for part, number in owned.items():
+        if number > there.get(part, 0):
+            yield _above(f"own.{part}", number, there.get(part, 0))
 
 
 def outcome_mismatches(

@@ -295,6 +295,7 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
             switch=hardware.get("switch"),
             replicas=replicas // units,
             terms=hardware.get("terms"),
+            owned=hardware.get("owned"),
         ),
         units=units,
         replicas=replicas,

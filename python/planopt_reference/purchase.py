@@ -11,7 +11,7 @@ from planopt_reference.rent import Rent, rent_of
 from planopt_reference.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planopt_reference.facts import Facts
     from planopt_reference.hardware import Accelerator, Host, Network, Part
@@ -33,6 +33,8 @@ class Line:
     name: str
     quantity: int
     unit_price: int
+    owned: bool = False
+    """Whether it is there already, and costs nothing."""
 
     @property
     def price(self) -> int:
@@ -47,6 +49,7 @@ class Line:
             "id": self.id,
             "name": self.name,
             "quantity": self.quantity,
+            "owned": self.owned,
             each: self.unit_price / MICRO_USD_PER_USD,
             total: self.price / MICRO_USD_PER_USD,
         }
@@ -116,6 +119,19 @@ def priced(price: int | None, name: str) -> int:
         message = f"{name} has no price"
         raise PurchaseError(message)
     return price
+
+
+# Section 7, "What is owned".
+def part_lines(
+    part: Accelerator | Host, kind: str, quantity: int, owned: int
+) -> Iterator[Line]:
+    """Return the lines of a part: what is there already, and what is bought."""
+    there = min(owned, quantity)
+    if there:
+        yield Line(kind, part.id, part.name, there, 0, owned=True)
+    if quantity > there:
+        price = priced(part.price, part.id)
+        yield Line(kind, part.id, part.name, quantity - there, price)
 
 
 # Section 7, "A unit is".
@@ -301,6 +317,7 @@ def unit(
     pp: int,
     replicas: int,
     terms: str | None = None,
+    owned: Mapping[str, int] | None = None,
 ) -> Unit:
     """Put together what one unit is made of.
 
@@ -321,6 +338,8 @@ def unit(
         Replicas in the unit.
     terms : str, optional
         Terms of an instance that is rented.
+    owned : mapping, optional
+        Accelerators and hosts of it that are there already.
 
     Returns
     -------
@@ -341,10 +360,11 @@ def unit(
         return _rented(facts, machine, terms, hosts=hosts, replicas=replicas)
     used = replicas * tp * cp * dp * pp
     bought = accelerators_bought(machine, hosts=hosts, used=used)
-    lines = [Line("host", machine.id, machine.name, hosts, priced(machine.price, host))]
-    if bought:
-        price = priced(card.price, accelerator)
-        lines.insert(0, Line("accelerator", card.id, card.name, bought, price))
+    there = owned or {}
+    lines = [
+        *part_lines(card, "accelerator", bought, there.get("accelerators", 0)),
+        *part_lines(machine, "host", hosts, there.get("hosts", 0)),
+    ]
     share: SwitchShare | None = None
     nic_watts = 0.0
     if hosts > 1:
@@ -434,10 +454,10 @@ def merged(purchases: Iterable[tuple[int, Iterable[Line]]]) -> list[Line]:
     list of Line
         One line for each part, in the order they first appear.
     """
-    total: dict[tuple[str, str, str, int], Line] = {}
+    total: dict[tuple[str, str, str, int, bool], Line] = {}
     for times, lines in purchases:
         for line in lines:
-            key = (line.kind, line.id, line.name, line.unit_price)
+            key = (line.kind, line.id, line.name, line.unit_price, line.owned)
             before = total[key].quantity if key in total else 0
             total[key] = replace(line, quantity=before + times * line.quantity)
     return list(total.values())

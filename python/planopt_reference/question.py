@@ -16,6 +16,7 @@ _NAMED: Final = {
     "host": "hosts",
     "network": "networks",
     "stock": "stock",
+    "own": "own",
     "prices": "prices",
     "provider": "providers",
     "region": "regions",

@@ -20,7 +20,7 @@ def commands(page: str) -> list[str]:
     return [line for block in COMMAND.findall(text) for line in block.splitlines()]
 
 
-@pytest.mark.parametrize("command", commands("money.md"))
+@pytest.mark.parametrize("command", commands("money.md") + commands("own-hardware.md"))
 def test_the_page_on_money(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     name, *arguments = shlex.split(command)
     assert name == "planopt"

@@ -181,6 +181,13 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return " x ".join(named) or "one accelerator"
 
 
+class OwnedParts(Struct, frozen=True, kw_only=True):
+    """Parts that are there already: they are not bought."""
+
+    accelerators: int = 0
+    hosts: int = 0
+
+
 class Hardware(Struct, frozen=True, kw_only=True):
     """Where one replica runs."""
 
@@ -198,6 +205,8 @@ class Hardware(Struct, frozen=True, kw_only=True):
     """Terms of an instance that is rented: ``on-demand``, ``spot``, ``reserved-12``."""
     goodput: float | None = None
     """Share of the time that an instance which is rented is at work."""
+    owned: OwnedParts | None = None
+    """What of a unit is there already."""
 
 
 class BomLine(Struct, frozen=True, kw_only=True):
@@ -221,6 +230,8 @@ class BomLine(Struct, frozen=True, kw_only=True):
     ``given`` by whoever asks."""
     used: bool = False
     """Whether it is bought used."""
+    owned: bool = False
+    """Whether it is there already: then it costs nothing."""
     unit_price_low_usd: float | None = None
     """What one is seen at."""
     unit_price_high_usd: float | None = None

@@ -144,6 +144,9 @@ class Request(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
     stock: dict[str, int] = {}
+    own: dict[str, int] = {}
+    """Accelerators and hosts that are there already, by id: they cost nothing to
+    buy."""
     condition: str = "new"
     """What accelerators are bought as: ``new``, ``used`` or ``any``."""
     prices: dict[str, float] = {}

@@ -38,7 +38,9 @@ def uncertainty(
     if band is None or question.problem.objective != "cheapest":
         return None
     ranges = tuple(
-        _range(question, chosen, line, band) for line in chosen.bill_of_materials
+        _range(question, chosen, line, band)
+        for line in chosen.bill_of_materials
+        if not line.owned
     )
     next_best = next((each for each in others if _is_possible(each)), None)
     return Uncertainty(
@@ -93,8 +95,8 @@ class _Part:
             (line.quantity, each.hardware.rack_units)
             for each in build.deployments
             for line in each.bill_of_materials
-            if (line.kind, line.id, line.name)
-            == (self.line.kind, self.line.id, self.line.name)
+            if (line.kind, line.id, line.name, line.owned)
+            == (self.line.kind, self.line.id, self.line.name, False)
         ]
         number = float(sum(quantity for quantity, _ in bills))
         if not self._question.problem.acquisition.hourly:

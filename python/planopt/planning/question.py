@@ -228,6 +228,7 @@ class ServingQuestion(Question[Problem, Build]):
             rack_units=problem.rack_units(self.catalog),
             accelerators=problem.max_accelerators,
             stock=problem.stock,
+            owned=problem.own,
             redundancy=problem.redundancy,
             capital_micro_usd=None if capital is None else round(capital * MICRO_USD),
         )
@@ -362,6 +363,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
             rack_units=problem.rack_units(self.catalog),
             accelerators=problem.max_accelerators,
             stock=problem.stock,
+            owned=problem.own,
         )
 
     @property

@@ -264,6 +264,8 @@ def _wider(problem: Problem) -> Iterator[tuple[str, Edit]]:
     for part, number in sorted(problem.stock.items()):
         stock = {**problem.stock, part: number + 1}
         yield f"stock:{part}", Edit({"stock": stock}, "+1")
+    for part, number in sorted(problem.own.items()):
+        yield f"own:{part}", Edit({"own": {**problem.own, part: number + 1}}, "+1")
     if problem.concurrency > 1:
         yield "concurrency", Edit({"concurrency": problem.concurrency - 1}, "-1")
     if problem.redundancy:

@@ -204,7 +204,7 @@ def _bounded(
     return replace(
         purchase,
         bound_micro_usd=int(bound) if is_price else None,
-        gap=(value - bound) / abs(value),
+        gap=(value - bound) / abs(value) if value else 0.0,
     )
 
 

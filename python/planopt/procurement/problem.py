@@ -46,6 +46,8 @@ class Limits:
     accelerators: int | None = None
     # Accelerators that can be had, by id; those not named have no limit.
     stock: Mapping[str, int] = field(default_factory=dict)
+    # Parts that are there already, by id: no more of them are free.
+    owned: Mapping[str, int] = field(default_factory=dict)
     # Replicas, whichever they are, that may fail with all users still served.
     redundancy: int = 0
     # Upper limit of purchase money, where prices are those of an hour.

@@ -103,7 +103,7 @@ def hardware(bill: Iterable[BomLine], *, hosts: bool = True) -> str:
     lines = [line for line in bill if line.quantity]
     named = [
         " + ".join(
-            f"{count(line.quantity)} × {line.name}"
+            f"{count(line.quantity)} × {line.name}{' (owned)' * line.owned}"
             for line in lines
             if line.kind in kinds
         )

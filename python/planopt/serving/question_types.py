@@ -96,7 +96,8 @@ class Problem(Market, frozen=True, kw_only=True):
             self.max_racks,
             self.max_accelerators,
         )
-        return bool(self.stock) or any(limit is not None for limit in scarce)
+        counted = bool(self.stock or self.own)
+        return counted or any(limit is not None for limit in scarce)
 
     def judged_as(self, other: Problem) -> Problem:
         """Take over what another question has learned, and nobody typed."""

@@ -16,11 +16,14 @@ from planopt_reference.purchase import (
     instance_line,
     nic_lines,
     nics_bought,
+    part_lines,
     priced,
 )
 from planopt_reference.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from planopt_reference.assumptions import Cost
     from planopt_reference.facts import Facts
     from planopt_reference.hardware import Network, Part
@@ -146,6 +149,7 @@ def cluster(
     nics_per_host: int,
     accelerators: int,
     spares: int,
+    owned: Mapping[str, int] | None = None,
 ) -> Cluster:
     """Put together what a run is bought on.
 
@@ -161,6 +165,8 @@ def cluster(
         Accelerators at work.
     spares : int
         Full hosts beside those at work, switched off.
+    owned : mapping, optional
+        Accelerators and hosts of it that are there already.
 
     Returns
     -------
@@ -184,10 +190,11 @@ def cluster(
     bought = accelerators_bought(
         machine, hosts=hosts, used=accelerators + spares * machine.slots
     )
-    lines = [Line("host", host, machine.name, hosts, priced(machine.price, host))]
-    if bought:
-        price = priced(card.price, accelerator)
-        lines.append(Line("accelerator", accelerator, card.name, bought, price))
+    there = owned or {}
+    lines = [
+        *part_lines(machine, "host", hosts, there.get("hosts", 0)),
+        *part_lines(card, "accelerator", bought, there.get("accelerators", 0)),
+    ]
     drawn = accelerators * card.power * facts.assumptions.cost.load_fraction
     power = drawn + at_work * machine.power
     height, switch, count = hosts * machine.rack_units, None, 0

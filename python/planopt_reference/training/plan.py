@@ -8,7 +8,7 @@ from planopt_reference.bill import bill_mismatches
 from planopt_reference.certainty import certainty_mismatches, kind, share
 from planopt_reference.choices import not_allowed, only, part_mismatches
 from planopt_reference.cost import SECONDS_PER_HOUR, housed
-from planopt_reference.limits import outcome_mismatches
+from planopt_reference.limits import outcome_mismatches, owned_mismatches
 from planopt_reference.mismatch import (
     RELATIVE_TOLERANCE,
     Mismatch,
@@ -187,6 +187,7 @@ def _bought(table: Document, evaluation: Document, facts: Facts) -> Cluster:
         nics_per_host=hardware.get("nics_per_host") or 0,
         accelerators=evaluation["accelerators"],
         spares=evaluation["failures"]["spare_hosts"],
+        owned=hardware.get("owned"),
     )
 
 
@@ -274,10 +275,16 @@ def _limit_mismatches(
         limit = request.get(key)
         if limit is not None and total > limit * (1 + RELATIVE_TOLERANCE):
             yield Mismatch(f"request.{key}", total, limit, reason)
-    quantities: dict[str | None, int] = {
-        **{line.id: line.quantity for line in bought.lines},
-        bought.accelerator: bought.accelerators,
+    owned: dict[str | None, int] = {
+        bought.accelerator if line.kind == "accelerator" else line.id: line.quantity
+        for line in bought.lines
+        if line.owned
     }
+    quantities: dict[str | None, int] = {
+        **{line.id: line.quantity for line in bought.lines if not line.owned},
+        bought.accelerator: bought.accelerators - owned.get(bought.accelerator, 0),
+    }
+    yield from owned_mismatches(request, owned)
     for part, limit in (request.get("stock") or {}).items():
         if quantities.get(part, 0) > limit:
             yield Mismatch(f"request.stock.{part}", quantities[part], limit, reason)

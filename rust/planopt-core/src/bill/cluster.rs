@@ -6,6 +6,7 @@ use super::line::BillLine;
 use super::parts::{Line, Part, bill_of, joining, price_of};
 use super::switching::Switching;
 use crate::catalog::Assumptions;
+use crate::hardware::Owned;
 use crate::quantity::{MicroUsd, Watts};
 
 /// Hosts joined by one network.
@@ -49,6 +50,15 @@ impl<'a> Cluster<'a> {
         self.sets.iter().map(HostSet::accelerators_bought).sum()
     }
 
+    /// What of it is there already.
+    pub fn owned(&self) -> Owned {
+        let each = self.sets.iter().map(HostSet::owned);
+        each.fold(Owned::default(), |all, set| Owned {
+            accelerators: all.accelerators + set.accelerators,
+            hosts: all.hosts + set.hosts,
+        })
+    }
+
     /// The hosts of each kind.
     pub fn sets(&self) -> &[HostSet<'a>] {
         &self.sets
@@ -64,7 +74,7 @@ impl<'a> Cluster<'a> {
             joining(network, connecting, uplinks, line)?;
         }
         if let Some(Switching { switch, count, .. }) = self.switching {
-            line(Part::Switch(switch), count, switch.price?);
+            line(Part::Switch(switch), count, Some(switch.price?));
         }
         Some(())
     }

@@ -1,8 +1,8 @@
 //! Hosts full of accelerators, whatever runs on them.
 
-use super::parts::{Line, Part, price_of};
+use super::parts::{Line, Part, price_of, some_owned};
 use crate::catalog::{Assumptions, Connecting};
-use crate::hardware::{Hardware, System};
+use crate::hardware::{Hardware, Owned, System};
 use crate::quantity::{MicroUsd, Watts};
 
 /// Hosts of one kind, with their accelerators and NICs.
@@ -65,16 +65,24 @@ impl<'a> HostSet<'a> {
         let Hardware {
             accelerator, host, ..
         } = self.hardware;
+        let owned = self.owned();
         if host.includes.is_none() {
-            let price = accelerator.price?;
-            line(
-                Part::Accelerator(accelerator),
-                self.accelerators_bought(),
-                price,
-            );
+            let (part, number) = (Part::Accelerator(accelerator), self.accelerators_bought());
+            some_owned(part, number, owned.accelerators, accelerator.price, line)?;
         }
-        line(Part::Host(host), self.hosts_bought(), host.price?);
-        Some(())
+        some_owned(
+            Part::Host(host),
+            self.hosts_bought(),
+            owned.hosts,
+            host.price,
+            line,
+        )
+    }
+
+    /// What of them is there already.
+    pub fn owned(&self) -> Owned {
+        let (accelerators, hosts) = (self.accelerators_bought(), self.hosts_bought());
+        self.hardware.owned.within(accelerators, hosts)
     }
 
     /// Price of accelerators and hosts; nothing if one has none.

@@ -18,6 +18,8 @@ pub struct BillLine {
     /// Price of one; of an instance, that of an hour.
     #[serde(rename = "unit_price_micro_usd")]
     pub unit_price: MicroUsd,
+    /// Whether they are there already: then they cost nothing.
+    pub owned: bool,
 }
 
 impl BillLine {

@@ -15,11 +15,11 @@ pub(super) enum Part<'a> {
     SwitchPorts(&'a Switch),
 }
 
-/// Is shown each part with its number and the price of one.
-pub(super) type Line<'l, 'a> = &'l mut dyn FnMut(Part<'a>, u32, MicroUsd);
+/// Is shown each part with its number and the price of one; none of what is there already.
+pub(super) type Line<'l, 'a> = &'l mut dyn FnMut(Part<'a>, u32, Option<MicroUsd>);
 
 impl Part<'_> {
-    fn bill_line(self, quantity: u32, unit_price: MicroUsd) -> BillLine {
+    fn bill_line(self, quantity: u32, unit_price: Option<MicroUsd>) -> BillLine {
         let (kind, id, name) = match self {
             Self::Accelerator(part) => (PartKind::Accelerator, &part.id, part.name.clone()),
             Self::Host(part) if part.rent.is_some() => {
@@ -40,7 +40,8 @@ impl Part<'_> {
             id: id.clone(),
             name,
             quantity,
-            unit_price,
+            unit_price: unit_price.unwrap_or_default(),
+            owned: unit_price.is_none(),
         }
     }
 }
@@ -50,7 +51,8 @@ pub(super) fn bill_of<'a>(parts: impl FnOnce(Line<'_, 'a>) -> Option<()>) -> Opt
     let mut bill: Vec<BillLine> = Vec::with_capacity(4);
     parts(&mut |part, quantity, unit_price| {
         let line = part.bill_line(quantity, unit_price);
-        let alike = |known: &&mut BillLine| known.kind == line.kind && known.id == line.id;
+        let what = |line: &BillLine| (line.kind, line.owned);
+        let alike = |known: &&mut BillLine| what(known) == what(&line) && known.id == line.id;
         match bill.iter_mut().find(alike) {
             Some(known) => known.quantity += quantity,
             None => bill.push(line),
@@ -62,8 +64,26 @@ pub(super) fn bill_of<'a>(parts: impl FnOnce(Line<'_, 'a>) -> Option<()>) -> Opt
 /// The price of `parts`; nothing if one has none.
 pub(super) fn price_of<'a>(parts: impl FnOnce(Line<'_, 'a>) -> Option<()>) -> Option<MicroUsd> {
     let mut price = MicroUsd::ZERO;
-    parts(&mut |_, quantity, unit_price| price += unit_price * quantity)?;
+    parts(&mut |_, quantity, unit_price| price += unit_price.unwrap_or_default() * quantity)?;
     Some(price)
+}
+
+/// So many of a part, of which some are there already; nothing if the rest has no price.
+pub(super) fn some_owned<'a>(
+    part: Part<'a>,
+    quantity: u32,
+    owned: u32,
+    price: Option<MicroUsd>,
+    line: Line<'_, 'a>,
+) -> Option<()> {
+    let owned = owned.min(quantity);
+    if owned > 0 {
+        line(part, owned, None);
+    }
+    if quantity > owned {
+        line(part, quantity - owned, Some(price?));
+    }
+    Some(())
 }
 
 /// NICs and cables that join hosts. A cable goes from each NIC to its switch, and from switch to
@@ -76,13 +96,13 @@ pub(super) fn joining<'a>(
     line: Line<'_, 'a>,
 ) -> Option<()> {
     if nics > 0 {
-        line(Part::Nic(&network.nic), nics, network.nic.price?);
+        line(Part::Nic(&network.nic), nics, Some(network.nic.price?));
     }
     let cables = uplinks.map_or(cabled / 2, |uplinks| cabled + uplinks);
     if let Some(cable) = &network.cable
         && cables > 0
     {
-        line(Part::Cable(cable), cables, cable.price);
+        line(Part::Cable(cable), cables, Some(cable.price));
     }
     Some(())
 }

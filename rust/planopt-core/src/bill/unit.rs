@@ -5,7 +5,7 @@ use super::host_set::HostSet;
 use super::line::BillLine;
 use super::parts::{Line, Part, bill_of, joining, price_of};
 use crate::catalog::{Assumptions, Connecting, Switch, SwitchSale};
-use crate::hardware::Hardware;
+use crate::hardware::{Hardware, Owned};
 use crate::parallel::Placement;
 use crate::quantity::{MicroUsd, Watts};
 
@@ -66,6 +66,11 @@ impl<'a> Unit<'a> {
         self.host_set().accelerators_bought()
     }
 
+    /// What of it is there already.
+    pub fn owned(&self) -> Owned {
+        self.host_set().owned()
+    }
+
     /// Blocks of ports, where ports are sold in blocks.
     pub fn port_blocks(&self) -> u32 {
         self.switch
@@ -97,9 +102,9 @@ impl<'a> Unit<'a> {
             let price = switch.price?;
             match blocks {
                 Some((bought, held)) => {
-                    line(Part::SwitchPorts(switch), bought, price.split(held));
+                    line(Part::SwitchPorts(switch), bought, Some(price.split(held)));
                 }
-                None => line(Part::Switch(switch), 1, price),
+                None => line(Part::Switch(switch), 1, Some(price)),
             }
         }
         Some(())
@@ -138,8 +143,8 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// Every way of buying replicas of `placement` together, one switch at most; none where the
-    /// accelerator or the NICs do not fit the host.
+    /// Every way of buying replicas of `placement` together, one switch at most, that takes all that
+    /// is owned; none where the accelerator or the NICs do not fit the host.
     pub fn all(
         hardware: Hardware<'a>,
         placement: Placement,
@@ -155,6 +160,11 @@ impl<'a> Unit<'a> {
         if !hardware.accelerator_fits() {
             return;
         }
+        let mut found = |unit: Self| {
+            if unit.owned() == hardware.owned {
+                found(unit);
+            }
+        };
         if placement.hosts == 1 {
             for replicas in 1..=placement.slots / placement.accelerators() {
                 found(Self { replicas, ..unit });

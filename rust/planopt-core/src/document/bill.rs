@@ -41,6 +41,9 @@ pub struct BomLine {
     /// Whether it is bought used.
     #[serde(default)]
     pub used: bool,
+    /// Whether it is there already: then it costs nothing.
+    #[serde(default)]
+    pub owned: bool,
     /// What one is seen at.
     #[serde(default)]
     pub unit_price_low_usd: Option<f64>,
@@ -67,6 +70,7 @@ impl BomLine {
             price_date: None,
             price_status: None,
             used: false,
+            owned: line.owned,
             unit_price_low_usd: None,
             unit_price_high_usd: None,
         }

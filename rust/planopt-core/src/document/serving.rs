@@ -4,6 +4,7 @@ use super::bill::BomLine;
 use super::interval::Intervals;
 use super::rejection::RejectionAnswer;
 use crate::cost::Cost;
+use crate::hardware::Owned;
 use crate::load::serving::{Overlap, Speculation};
 use crate::memory::ServingMemory;
 use crate::parallel::Layout;
@@ -48,6 +49,9 @@ pub struct HardwareAnswer {
     pub terms: Option<String>,
     /// Share of the time that it is at work.
     pub goodput: Option<f64>,
+    /// What of a unit is there already.
+    #[serde(skip_serializing_if = "Owned::is_none")]
+    pub owned: Owned,
 }
 
 /// What a configuration does, as a plan records it.

@@ -1,9 +1,11 @@
 //! What a question allows of what can be had.
 
 use super::inventory::Inventory;
+use super::owned::Owned;
 use super::system::{Connection, System};
 use crate::catalog::{Accelerator, Assumptions, Host};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Which of the inventory a question allows.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -21,6 +23,8 @@ pub struct Selection {
     pub within_host: bool,
     /// Only parts whose licence allows a data center.
     pub datacenter: bool,
+    /// Accelerators and hosts that are there already, by id.
+    pub own: BTreeMap<String, u32>,
 }
 
 /// Accelerators that nothing can be built of, by id, under what keeps each out first.
@@ -51,12 +55,13 @@ impl Selection {
                 included.is_some_and(|own| own.accelerator == accelerator.model_id())
             };
             let is_sold = accelerator.price.is_some()
+                || self.own.contains_key(accelerator.model_id())
                 || hosts().filter(comes_in).any(|host| host.price.is_some());
             let reason = if !self.licenses(accelerator) {
                 &mut left_out.licence
             } else if !is_sold {
                 &mut left_out.price
-            } else if hosts().any(|host| can_be_had(accelerator, host)) {
+            } else if hosts().any(|host| self.has(accelerator, host)) {
                 continue;
             } else if accelerator.power.is_none() {
                 &mut left_out.power
@@ -80,7 +85,17 @@ impl Selection {
     }
 
     fn opens(&self, host: &Host) -> bool {
-        listed(&self.hosts, &host.id) && (!host.on_request || self.hosts.contains(&host.id))
+        let is_asked = || self.hosts.contains(&host.id) || self.own.contains_key(&host.id);
+        listed(&self.hosts, &host.id) && (!host.on_request || is_asked())
+    }
+
+    fn owned(&self, accelerator: &Accelerator, host: &Host) -> Owned {
+        Owned::of(&self.own, accelerator, host)
+    }
+
+    /// Whether an accelerator in a host can be had, bought or there already.
+    fn has(&self, accelerator: &Accelerator, host: &Host) -> bool {
+        can_be_had(accelerator, host, self.owned(accelerator, host))
     }
 }
 
@@ -114,8 +129,13 @@ impl<'a> Space<'a> {
                     .hosts
                     .iter()
                     .filter(|host| selection.opens(host))
-                    .filter(|host| can_be_had(accelerator, host))
-                    .filter_map(|host| inventory.mount(accelerator, host, assumptions))
+                    .filter(|host| selection.has(accelerator, host))
+                    .filter_map(|host| {
+                        Some(System {
+                            owned: selection.owned(accelerator, host),
+                            ..inventory.mount(accelerator, host, assumptions)?
+                        })
+                    })
             })
             .collect();
         let networks = inventory
@@ -134,14 +154,16 @@ impl<'a> Space<'a> {
     }
 }
 
-/// Whether the accelerator fits the host and both have a price, or come together. Whoever buys
-/// must know the power; whoever rents does not pay for it.
-fn can_be_had(accelerator: &Accelerator, host: &Host) -> bool {
-    if host.price.is_none() || (accelerator.power.is_none() && host.rent.is_none()) {
+/// Whether the accelerator fits the host and both have a price or are there, or come together.
+/// Whoever pays for the power must know it; whoever rents does not.
+fn can_be_had(accelerator: &Accelerator, host: &Host, owned: Owned) -> bool {
+    let has_host = host.price.is_some() || owned.hosts > 0;
+    if !has_host || (accelerator.power.is_none() && host.rent.is_none()) {
         return false;
     }
-    match &host.includes {
-        Some(included) => included.accelerator == accelerator.model_id(),
-        None => accelerator.price.is_some() && host.form_factors.contains(&accelerator.form_factor),
+    if let Some(included) = &host.includes {
+        return included.accelerator == accelerator.model_id();
     }
+    let has_one = accelerator.price.is_some() || owned.accelerators > 0;
+    has_one && host.form_factors.contains(&accelerator.form_factor)
 }

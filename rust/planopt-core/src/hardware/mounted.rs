@@ -1,6 +1,7 @@
 //! Which accelerators a host takes, and what it gives them.
 
 use super::inventory::Inventory;
+use super::owned::Owned;
 use super::system::System;
 use crate::catalog::{
     Accelerator, Assumptions, BusBandwidth, DEFAULT_CLASS, Host, PEER_CLASS, PeerToPeer,
@@ -30,6 +31,7 @@ impl<'a> Inventory<'a> {
             pcie: self.pcie(accelerator, host)?,
             all_reduce_bus: bus_of_class(accelerator, host, &assumptions.pcie_all_reduce),
             network: None,
+            owned: Owned::default(),
         })
     }
 }

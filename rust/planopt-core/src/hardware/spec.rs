@@ -2,6 +2,7 @@
 
 use super::instances::Instances;
 use super::named::{PerHost, TestSystem, line_of};
+use super::owned::Owned;
 use super::system::System;
 use crate::catalog::{Accelerator, Assumptions, Catalog, LIMITED_TO, Terms};
 use crate::diagnostic::option::{
@@ -34,6 +35,9 @@ pub struct HardwareSpec {
     pub network: Option<String>,
     /// NICs of a host.
     pub nics_per_host: Option<u32>,
+    /// What of a unit is there already.
+    #[serde(skip_serializing_if = "Owned::is_none")]
+    pub owned: Owned,
 }
 
 /// NICs of a host, where the question does not say how many.
@@ -255,7 +259,10 @@ impl Site<'_> {
         match &self.place {
             Place::Rented(instances) => self.rented(catalog, instances, assumptions),
             Place::TestSystem(test_system) => {
-                let system = test_system.system(catalog, assumptions)?;
+                let system = System {
+                    owned: self.hardware.owned,
+                    ..test_system.system(catalog, assumptions)?
+                };
                 self.hardware.connected(catalog, system, nics)
             }
         }

@@ -2,6 +2,7 @@
 
 use super::fabric::{Fabric, Links};
 use super::line::NetworkLine;
+use super::owned::Owned;
 use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host, Network, ScaleUp};
 use crate::quantity::BytesPerSecond;
 
@@ -24,6 +25,8 @@ pub struct System<'a> {
     pub all_reduce_bus: Option<BusBandwidth>,
     /// The network between hosts; none for one host.
     pub network: Option<Connection<'a>>,
+    /// What of it is there already, or may be: it is not bought.
+    pub owned: Owned,
 }
 
 impl<'a> System<'a> {
@@ -76,6 +79,7 @@ impl<'a> System<'a> {
             network: self
                 .network
                 .map(|(network, line)| (network, line.nics_per_host)),
+            owned: self.owned,
         }
     }
 }
@@ -89,6 +93,8 @@ pub struct Hardware<'a> {
     pub host: &'a Host,
     /// Network between hosts and NICs of each; none for one host.
     pub network: Option<(&'a Network, u32)>,
+    /// What of it is there already.
+    pub owned: Owned,
 }
 
 impl Hardware<'_> {

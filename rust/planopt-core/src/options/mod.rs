@@ -101,6 +101,8 @@ pub struct Entry {
     pub choices: Vec<String>,
     /// One of the pairs that it may be.
     pub example: Option<String>,
+    /// The number of a name of a pair that says none: then `2xNAME` is a pair as well.
+    pub each: Option<u32>,
     /// What it is where it is not given.
     pub default: Option<String>,
     /// The same of a quantity, in base units; filled in.

@@ -28,7 +28,8 @@ impl Bill {
     pub(super) fn add(&mut self, other: &Self) {
         for (line, quantity) in &other.0 {
             let known = self.0.iter_mut().find(|(known, _)| {
-                (known.kind, &known.id, &known.name) == (line.kind, &line.id, &line.name)
+                let what = |line: &BillLine| (line.kind, line.owned);
+                what(known) == what(line) && (&known.id, &known.name) == (&line.id, &line.name)
             });
             match known {
                 Some((_, known)) => *known += quantity,
@@ -51,10 +52,12 @@ impl Bill {
         self.0.iter().map(told).collect()
     }
 
-    /// The first line of a kind: how many, and its name.
+    /// The first part of a kind: how many, those that are there already included, and its name.
     pub(super) fn of_kind(&self, kind: PartKind) -> Option<(u64, &str)> {
-        let found = self.0.iter().find(|(line, _)| line.kind == kind)?;
-        Some((found.1, &found.0.name))
+        let of_kind = || self.0.iter().filter(|(line, _)| line.kind == kind);
+        let (first, _) = of_kind().next()?;
+        let same = of_kind().filter(|(line, _)| line.id == first.id);
+        Some((same.map(|(_, quantity)| quantity).sum(), &first.name))
     }
 }
 
@@ -107,6 +110,10 @@ pub fn sourced(catalog: &Catalog, lines: &mut [BomLine]) {
         }
     }
     for line in lines {
+        if line.owned {
+            line.source = Some("owned".to_owned());
+            continue;
+        }
         let source = if line.is_rented() {
             of_offer(catalog, &line.id)
         } else {

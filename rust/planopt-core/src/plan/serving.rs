@@ -157,6 +157,7 @@ impl<'a> Subject<'_, 'a> {
             rack_units: unit.map_or(0.0, Unit::rack_units),
             terms: None,
             goodput: None,
+            owned: unit.map(Unit::owned).unwrap_or_default(),
         }
     }
 

@@ -134,6 +134,7 @@ impl<'a> Subject<'_, 'a> {
             rack_units: cluster.map_or(0.0, Cluster::rack_units),
             terms: None,
             goodput: None,
+            owned: cluster.map(Cluster::owned).unwrap_or_default(),
         }
     }
 }

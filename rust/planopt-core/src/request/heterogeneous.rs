@@ -6,7 +6,7 @@ use crate::catalog::{Catalog, TrainingAssumptions};
 use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{HardwareAnswer, MixedAnswer, ShareAnswer, TrainingAnswer};
-use crate::hardware::{Fabric, Nics, Rates, TestSystem};
+use crate::hardware::{Fabric, Nics, Owned, Rates, TestSystem};
 use crate::parallel::Rejection;
 use crate::plan::training::{ClusterContext, RunContext};
 use crate::plan::training_problem::Subject;
@@ -272,6 +272,7 @@ impl EvaluateTraining {
             rack_units: cluster.map_or(0.0, Cluster::rack_units),
             terms: None,
             goodput: None,
+            owned: Owned::default(),
         }
     }
 }

@@ -105,7 +105,9 @@ pub fn find_pools(
     let (limits, search) = (&request.limits, &request.search);
     question.context_ranks = search.context_ranks;
     question.allow_odd = search.allow_odd;
-    let selection = select(catalog, &request.hardware, None)?;
+    let mut selection = select(catalog, &request.hardware, None)?;
+    // Two pools would count on the same parts: they are bought.
+    selection.own.clear();
     let space = Space::available(&Inventory::of(catalog), &selection, &assumptions);
     let promised = request
         .promises

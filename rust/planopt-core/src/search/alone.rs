@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{Broken, Limits, possible};
-use super::rows::{Rows, SystemNames};
+use super::rows::{Resources, Rows, SystemNames};
+use crate::hardware::Owned;
 use crate::quantity::{Exact, Quotient};
 
 /// What is best.
@@ -121,12 +122,17 @@ impl Rows {
             let places = || self.places[*row].cmp(&self.places[*other_row]);
             one.cmp(other).then_with(places)
         });
-        let told = builds.into_iter().take(most).map(|(_, _, alone)| Build {
+        let told = builds.into_iter().map(|(_, _, alone)| Build {
             row: alone.row,
             count: alone.count,
             broken: limits.broken_of(&needs, self, &[(alone.row, alone.count)]),
         });
-        told.collect()
+        // Nobody has more than there is.
+        let is_there = |build: &Build| {
+            let mut groups = build.broken.iter().map(|broken| &broken.group);
+            !groups.any(|group| group.starts_with(Resources::OWNED))
+        };
+        told.filter(is_there).take(most).collect()
     }
 
     fn rank(&self, row: usize, count: u64, objective: Objective) -> Rank {
@@ -170,6 +176,10 @@ impl SystemNames {
         Self {
             accelerators: times(self.accelerators),
             hosts: times(self.hosts),
+            owned: Owned {
+                accelerators: times(self.owned.accelerators),
+                hosts: times(self.owned.hosts),
+            },
             ..self.clone()
         }
     }

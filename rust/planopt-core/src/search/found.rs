@@ -191,6 +191,7 @@ impl Finding {
             switch: unit.switch.map(|share| share.switch.id.clone()),
             terms: rent.map(|rent| rent.terms.name()),
             weights: Some(weights.to_owned()),
+            owned: unit.owned(),
         };
         let (price, capital) = match (hourly, rent) {
             (false, _) => (found.price, MicroUsd::ZERO),

@@ -28,6 +28,8 @@ pub struct Limits {
     pub accelerators: Option<i128>,
     /// Accelerators that can be had, by id; those not named have no limit.
     pub stock: BTreeMap<String, i128>,
+    /// Parts that are there already, by id: no more of them are free.
+    pub owned: BTreeMap<String, i128>,
     /// Replicas, whichever they are, that may fail with all users still served.
     pub redundancy: u64,
 }
@@ -100,11 +102,13 @@ impl Limits {
             rack_units,
             accelerators,
             stock,
+            owned,
             redundancy,
         } = self;
         // Whatever carries any load has a user.
         (*tokens_per_second <= 0.0 || (*users <= 1 && *redundancy == 0))
             && stock.is_empty()
+            && owned.is_empty()
             && capital_micro_usd.is_none()
             && accelerators.is_none()
             && power_watts.is_none()
@@ -134,9 +138,14 @@ impl Limits {
         limited("racks", figure(self.rack_units), figures);
         let all = Resources::ACCELERATORS;
         limited(all, whole(self.accelerators), resource(all));
-        for (name, stock) in &self.stock {
-            let group = format!("{}{name}", Resources::STOCK);
-            limited(&group, Some(Exact::from(*stock)), resource(&group));
+        for (kind, parts) in [
+            (Resources::STOCK, &self.stock),
+            (Resources::OWNED, &self.owned),
+        ] {
+            for (name, most) in parts {
+                let group = format!("{kind}{name}");
+                limited(&group, Some(Exact::from(*most)), resource(&group));
+            }
         }
         needs
     }

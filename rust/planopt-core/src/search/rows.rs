@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hardware::HardwareSpec;
+use crate::hardware::{HardwareSpec, Owned};
 
 /// A column by its name: what it is of, and in which unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -129,6 +129,9 @@ pub struct SystemNames {
     /// Format of the weights that it holds.
     #[serde(default)]
     pub weights: Option<String>,
+    /// What of it is there already.
+    #[serde(default, skip_serializing_if = "Owned::is_none")]
+    pub owned: Owned,
 }
 
 impl SystemNames {
@@ -140,6 +143,7 @@ impl SystemNames {
             terms: self.terms.clone(),
             network: self.network.clone(),
             nics_per_host: Some(self.nics_per_host),
+            owned: self.owned,
             ..HardwareSpec::default()
         }
     }
@@ -174,6 +178,8 @@ impl Resources {
     pub const ACCELERATORS: &'static str = "accelerators";
     /// What stands before the name of an accelerator of which there are only so many.
     pub const STOCK: &'static str = "stock:";
+    /// What stands before the name of a part that is there already.
+    pub const OWNED: &'static str = "owned:";
 
     /// Place of a name.
     pub fn place(&self, name: &str) -> Option<u32> {
@@ -203,7 +209,7 @@ pub struct Rows {
     pub systems: Vec<SystemNames>,
     /// What it needs of what is scarce.
     pub resources: Resources,
-    /// Of which stock each is: the resource that its accelerators are taken from.
+    /// Of which stock each is: what its accelerators are taken from, and what of it is there already.
     pub stock: Vec<u32>,
     /// Place of each in the order of names, from 0.
     pub places: Vec<u32>,
@@ -237,28 +243,47 @@ impl<T: Ord + Clone> Interned<T> {
 pub(crate) struct Filling {
     rows: Rows,
     systems: Interned<SystemNames>,
-    stocks: BTreeMap<String, u32>,
+    resources: BTreeMap<String, u32>,
+    stocks: Interned<Vec<(u32, i64)>>,
+    all_stocks: Vec<Vec<(u32, i64)>>,
 }
 
 impl Filling {
-    /// Adds a row; its accelerators are taken from `stock`.
+    /// Adds a row; accelerators that are bought are taken from `stock`.
     pub(crate) fn push(&mut self, system: SystemNames, stock: &str, row: Row) {
+        let owned = system.owned;
+        let bought = i64::from(system.accelerators) - i64::from(owned.accelerators);
+        let from_stock = self.resource(Resources::STOCK, stock);
+        // Rows of one stock stand for each other, so these need as much of what is there already.
+        let mut of_stock = vec![(from_stock, 0)];
+        for (id, number) in [(stock, owned.accelerators), (&system.host, owned.hosts)] {
+            if number > 0 {
+                let resource = self.resource(Resources::OWNED, id);
+                of_stock.push((resource, i64::from(number)));
+            }
+        }
+        let needs = [(0, i64::from(system.accelerators)), (from_stock, bought)];
         let resources = &mut self.rows.resources;
-        let known = self.stocks.get(stock).copied();
-        let of_stock = known.unwrap_or_else(|| {
-            let place = u32::try_from(resources.names.len()).unwrap_or(u32::MAX);
-            resources.names.push(format!("{}{stock}", Resources::STOCK));
-            self.stocks.insert(stock.to_owned(), place);
-            place
-        });
-        let accelerators = i64::from(system.accelerators);
-        resources.resource.extend([0, of_stock]);
-        resources.amount.extend([accelerators, accelerators]);
+        for (resource, amount) in needs.iter().chain(&of_stock[1..]) {
+            resources.resource.push(*resource);
+            resources.amount.push(*amount);
+        }
         let end = u32::try_from(resources.amount.len()).unwrap_or(u32::MAX);
         resources.offsets.push(end);
-        self.rows.stock.push(of_stock);
+        let stock = self.stocks.place(of_stock, &mut self.all_stocks);
+        self.rows.stock.push(stock);
         let system = self.systems.place(system, &mut self.rows.systems);
         self.rows.columns.push(Row { system, ..row });
+    }
+
+    /// Place of a resource among the names.
+    fn resource(&mut self, kind: &str, id: &str) -> u32 {
+        let name = format!("{kind}{id}");
+        let names = &mut self.rows.resources.names;
+        *self.resources.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            u32::try_from(names.len() - 1).unwrap_or(u32::MAX)
+        })
     }
 
     /// The rows, in the order in which they came.

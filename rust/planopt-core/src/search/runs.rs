@@ -51,6 +51,7 @@ fn system_of(cluster: &FoundCluster) -> SystemNames {
         switch: None,
         terms: hardware.host.rent.map(|rent| rent.terms.name()),
         weights: None,
+        owned: hardware.owned.within(cluster.accelerators, cluster.hosts),
     }
 }
 

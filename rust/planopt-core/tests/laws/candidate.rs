@@ -4,7 +4,7 @@ use crate::made_up::{accelerators, architectures, assumptions, buses, hosts, que
 use crate::stock::bundled;
 use planopt_core::catalog::{Accelerator, Assumptions, BusBandwidth, Host};
 use planopt_core::format::Formats;
-use planopt_core::hardware::{Inventory, NetworkLine, Selection, Space, System};
+use planopt_core::hardware::{Inventory, NetworkLine, Owned, Selection, Space, System};
 use planopt_core::load::serving::Question;
 use planopt_core::parallel::Layout;
 use planopt_core::quantity::{BytesPerSecond, Seconds};
@@ -45,6 +45,7 @@ impl Candidate {
             pcie: self.pcie,
             all_reduce_bus: self.bus,
             network: Some((network, self.line)),
+            owned: Owned::default(),
         };
         evaluate_unit(
             &self.transformer,

@@ -3,7 +3,7 @@
 use planopt_core::bill::{BillLine, Unit};
 use planopt_core::catalog::{CostAssumptions, PartKind, SwitchSale};
 use planopt_core::cost::of_purchase;
-use planopt_core::hardware::Hardware;
+use planopt_core::hardware::{Hardware, Owned};
 use planopt_core::parallel::{Degrees, Placement};
 use planopt_core::quantity::{MicroUsd, Watts};
 
@@ -26,6 +26,7 @@ fn units(stock: &Stock, placement: Placement, sale: SwitchSale) -> Vec<Unit<'_>>
             accelerator: &stock.accelerators[0],
             host: &stock.hosts[0],
             network,
+            owned: Owned::default(),
         };
         Unit::all(hardware, placement, sale, |unit| units.push(unit));
     }

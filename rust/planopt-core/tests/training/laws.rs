@@ -4,7 +4,7 @@ use crate::{ask, catalog};
 use planopt_core::catalog::{Assumptions, Catalog};
 use planopt_core::compute::training::PricedModel;
 use planopt_core::document::RunEvaluation;
-use planopt_core::hardware::{Fabric, Links, NetworkLine, Rates, System};
+use planopt_core::hardware::{Fabric, Links, NetworkLine, Owned, Rates, System};
 use planopt_core::load::training::{Optimizer, Precision, Recipe};
 use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, partition_model};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
@@ -282,6 +282,7 @@ impl<'c> Candidate<'c> {
             pcie: BytesPerSecond(LINE * scale_up),
             all_reduce_bus: None,
             network: None,
+            owned: Owned::default(),
         };
         let links = Links {
             scale_up: accelerator.scale_up.as_ref(),

@@ -243,7 +243,7 @@ function sourceOf(line, facts) {
 const DOUBTED = { "from-memory": "from memory", assumed: "assumed", derived: "derived", given: "given" };
 
 function priceFrom(line, day) {
-  const said = [line.price_date, DOUBTED[line.price_status], line.used && "used"].filter(Boolean).join(" · ") || UNKNOWN;
+  const said = [line.price_date, DOUBTED[line.price_status], line.used && "used", line.owned && "owned"].filter(Boolean).join(" · ") || UNKNOWN;
   const { unit_price_low_usd: low, unit_price_high_usd: high } = line;
   const seen = [known(low) && `from ${money(low)}`, known(high) && `up to ${money(high)}`].filter(Boolean);
   return [

@@ -1,14 +1,14 @@
 //! What may be bought or rented, at which prices and within which limits: of any question.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::reader::{Reader, unknown_word};
 use super::request::{Hardware, Money};
-use crate::catalog::{Catalog, Kind, PriceChoice, describe_architecture};
+use crate::catalog::{Catalog, Host, Kind, PriceChoice, describe_architecture};
 use crate::diagnostic::{Diagnostic, code};
 use crate::hardware::{RentRequest, Selection};
 use crate::request::ModelRequest;
@@ -64,7 +64,55 @@ pub(super) fn selection(
         networks: hardware.network.clone(),
         datacenter: hardware.datacenter,
         within_host: false,
+        own: owned(reader, catalog, &hardware.own),
     }
+}
+
+/// What is there already, by id: accelerators, hosts, and machines by what they come with.
+fn owned(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    named: &BTreeMap<String, u32>,
+) -> BTreeMap<String, u32> {
+    let mut own = BTreeMap::new();
+    for (name, number) in named {
+        match owned_part(catalog, name) {
+            Ok(id) => *own.entry(id).or_insert(0) += number,
+            Err(problem) => reader.push(problem.field("--own").value(name)),
+        }
+    }
+    own
+}
+
+/// The id of an accelerator that goes into hosts, of a host, or of the machine that an accelerator
+/// comes in.
+fn owned_part(catalog: &Catalog, name: &str) -> Result<String, Diagnostic> {
+    let id = catalog.id_of("parts", name).ok_or_else(|| {
+        let known = catalog.accelerators.keys().chain(catalog.hosts.keys());
+        Diagnostic::unknown_name("part", name, known.map(String::as_str))
+    })?;
+    let Some(accelerator) = catalog.accelerators.get(id).map(|entry| &entry.entity) else {
+        return Ok(id.to_owned());
+    };
+    let id = accelerator.model_id();
+    let hosts = || catalog.hosts.values().map(|entry| &entry.entity);
+    let mut loose = hosts().filter(|host| host.includes.is_none());
+    if loose.any(|host| host.form_factors.contains(&accelerator.form_factor)) {
+        return Ok(id.to_owned());
+    }
+    let comes_in = |host: &&Host| {
+        let included = host.includes.as_ref();
+        included.is_some_and(|own| own.accelerator == id)
+    };
+    let machines: Vec<&str> = hosts()
+        .filter(comes_in)
+        .map(|host| host.id.as_str())
+        .collect();
+    if let [machine] = machines.as_slice() {
+        return Ok((*machine).to_owned());
+    }
+    let message = format!("{id} comes in a machine: which of them is there?");
+    Err(Diagnostic::new(code::MALFORMED_OPTION, message).accepted(machines.join(", ")))
 }
 
 /// What a plan records, with what is not as it was given: terms are of what is rented.
@@ -83,6 +131,7 @@ pub(super) fn recorded(
     ] {
         recorded.insert(name.to_owned(), value.into());
     }
+    recorded.insert("own".to_owned(), json!(hardware.own));
     recorded
 }
 

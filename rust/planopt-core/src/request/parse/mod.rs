@@ -155,11 +155,12 @@ mod tests {
     }
 
     /// Fields of a door that scripts and plans fill in, and people do not type.
-    const NO_OPTIONS: [&str; 13] = [
+    const NO_OPTIONS: [&str; 14] = [
         "engine.slower",
         "engine.step_tokens",
         "engine.stream_interval",
         "engine.usable_fraction",
+        "hardware.owned",
         "hardware.power_limit_watts",
         "hardware.terms",
         "model.head_bits",

@@ -1,6 +1,7 @@
 //! Options as people write them become values, each as its entry of the table says.
 
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 use super::names::by_id;
 use crate::catalog::Catalog;
@@ -320,13 +321,14 @@ impl Reader {
             Given::Table(pairs) => pairs.clone(),
             given => {
                 let mut pairs = Vec::new();
-                for name in self.names(entry, given) {
-                    match name.split_once('=') {
+                let names = self.names(entry, given);
+                for name in names.iter().flat_map(|names| names.split(',')) {
+                    match pair_of(entry, name) {
                         Some((part, number)) if !part.trim().is_empty() => {
                             let number = Given::Text(number.trim().to_owned());
                             pairs.push((part.trim().to_owned(), number));
                         }
-                        _ => self.says_no_number(entry, &name, &pair_accepted(entry)),
+                        _ => self.says_no_number(entry, name, &pair_accepted(entry)),
                     }
                 }
                 pairs
@@ -521,9 +523,26 @@ fn number(given: &Given) -> Option<f64> {
     }
 }
 
+/// A name and its number: `rtx-4090=8`; where a name alone is enough, `8xrtx-4090` too.
+fn pair_of<'n>(entry: &Entry, name: &'n str) -> Option<(&'n str, Cow<'n, str>)> {
+    if let Some((part, number)) = name.split_once('=') {
+        return Some((part, number.into()));
+    }
+    let each = entry.each?;
+    let counted = name.split_once(['x', 'X']).filter(|(number, _)| {
+        let digits = number.trim();
+        !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+    });
+    Some(match counted {
+        Some((number, part)) => (part, number.into()),
+        None => (name, each.to_string().into()),
+    })
+}
+
 fn pair_accepted(entry: &Entry) -> String {
     let example = entry.example.as_deref().unwrap_or_default();
-    format!("ID=N, such as {example}")
+    let form = if entry.each.is_some() { "NxID" } else { "ID=N" };
+    format!("{form}, such as {example}")
 }
 
 /// The unit that the limits of a quantity are told in.

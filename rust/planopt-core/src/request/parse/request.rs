@@ -194,6 +194,7 @@ pub(super) struct Hardware {
     pub(super) max_power: Option<f64>,
     pub(super) max_racks: Option<f64>,
     pub(super) stock: BTreeMap<String, u32>,
+    pub(super) own: BTreeMap<String, u32>,
 }
 
 impl Hardware {

@@ -6,6 +6,7 @@
 //! builds of different hardware stay as well.
 
 use super::found::FoundUnit;
+use crate::hardware::Owned;
 use crate::quantity::MicroUsd;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -223,12 +224,20 @@ fn replaces(one: &FoundUnit, other: &FoundUnit, speed: bool) -> bool {
     let copies = copies_giving(one, other);
     let times = f64::from(copies);
     u64::from(copies) <= MOST_COPIES
+        && needs_no_more_owned(one, other, copies)
         && one.price * copies <= other.price
         && one.usd_per_hour * times <= other.usd_per_hour
         && one.power * times <= other.power
         && one.rack_units * times <= other.rack_units
         && u64::from(one.unit.accelerators_bought()) * u64::from(copies)
             <= u64::from(other.unit.accelerators_bought())
+}
+
+/// Whether copies of `one` take no more of what is there already.
+fn needs_no_more_owned(one: &FoundUnit, other: &FoundUnit, copies: u32) -> bool {
+    let (mine, theirs) = (one.unit.owned(), other.unit.owned());
+    let hosts = [one, other].map(|found| &found.unit.hardware.host.id);
+    mine.times_within(copies, theirs) && (mine.hosts == 0 || hosts[0] == hosts[1])
 }
 
 /// More copies than anybody would compare; it keeps the products within their types.
@@ -250,8 +259,8 @@ fn copies_giving(one: &FoundUnit, other: &FoundUnit) -> u32 {
         .max(for_tokens)
 }
 
-/// What a build is told by: its accelerator, and whether it is rented.
-type Kind<'u> = (&'u str, bool);
+/// What a build is told by: its accelerator, whether it is rented, and what of it is there already.
+type Kind<'u> = (&'u str, bool, Owned);
 
 /// The cheapest way of meeting the demand with copies of one unit, of each kind: of hosts, networks
 /// and layouts the cheapest.
@@ -299,5 +308,6 @@ fn copies(unit: &FoundUnit, demand: &Demand) -> u64 {
 
 fn kind<'u>(found: &FoundUnit<'u>) -> Kind<'u> {
     let hardware = &found.unit.hardware;
-    (&hardware.accelerator.id, hardware.host.rent.is_some())
+    let is_rented = hardware.host.rent.is_some();
+    (&hardware.accelerator.id, is_rented, found.unit.owned())
 }

@@ -209,7 +209,14 @@ impl Task<'_> {
             .iter()
             .filter(|connection| system.takes(connection))
             .map(|connection| system.over(Some(*connection)));
-        of_equal_lines(std::iter::once(*system).chain(over), self.assumptions)
+        let each = std::iter::once(*system).chain(over).flat_map(|system| {
+            let all = match system.network {
+                None => system.owned.within(system.slots, 1),
+                Some(_) => system.owned,
+            };
+            all.parts().map(move |owned| System { owned, ..system })
+        });
+        of_equal_lines(each, self.assumptions)
     }
 
     /// The layouts that can be had on a system, of those that anything is `affordable` of.

@@ -64,12 +64,13 @@ impl TrainingSearch<'_> {
             return None;
         };
         let limits = &self.goal.limits;
+        let owned = hardware.owned.within(bought.accelerators, bought.hosts);
         let stock = limits.stock.get(system.accelerator.model_id());
         let exceeded = limits.power.is_some_and(|most| bought.power > most)
             || limits
                 .rack_units
                 .is_some_and(|most| bought.rack_units > most)
-            || stock.is_some_and(|most| bought.accelerators > *most)
+            || stock.is_some_and(|most| bought.accelerators - owned.accelerators > *most)
             || bought.accelerators > limits.accelerators;
         if exceeded {
             result.rejected.limits += candidates;
