@@ -1,4 +1,4 @@
-"""Commands that measure: bench, calibrate, validate, reproduce."""
+"""Commands that measure: bench, calibrate, detect, validate, reproduce."""
 
 from typing import Any
 
@@ -29,6 +29,17 @@ def calibrate(*, json: bool = False, **options: Any) -> None:
 
     calibration = measure(told=lambda sample: note(sample_line(sample)), **options)
     show(calibration, render_calibration, json=json)
+
+
+def detect(*, out: str | None = None, force: bool = False, json: bool = False) -> None:
+    """Say what this machine has, as --own and as an overlay catalog.
+
+    planopt detect --out mine
+    """
+    from planopt.exchange.detect import detect as look
+    from planopt.report.detection import render_detection
+
+    show(look(out=out, force=force), render_detection, json=json)
 
 
 def validate(*, json: bool = False, **options: Any) -> None:

@@ -54,6 +54,19 @@ def verify(*, plan: str, json: bool = False) -> int:
     return NO_PLAN if problems else OK
 
 
+def accept(*, plan: str, result: str, json: bool = False) -> int:
+    """Hold the result of a benchmark against what a saved plan promises.
+
+    planopt accept plan.json results.json
+    """
+    from planopt.exchange.accept import accept as held
+    from planopt.report.acceptance import render_acceptance
+
+    found = held(plan, result)
+    show(found, render_acceptance, json=json)
+    return OK if found.outcome == "kept" else NO_PLAN
+
+
 def _since(changed: "Sequence[Changed]") -> str:
     """Say what is another fact by now."""
     if not changed:

@@ -55,11 +55,20 @@ _COMMANDS = (
         [argument("plan", "plan.json", "A plan that was saved")],
     ),
     Command(
+        "accept",
+        plans.accept,
+        [
+            argument("plan", "plan.json", "A plan that was saved"),
+            argument("result", "results.json", "What a benchmark has saved"),
+        ],
+    ),
+    Command(
         "import",
         plans.import_,
         [argument("what", "COMMAND|FILE", "What is run, or a file that says it")],
     ),
     Command("calibrate", measure.calibrate),
+    Command("detect", measure.detect),
     Command("frontier", questions.frontier),
     Command("sweep", questions.sweep, [argument("study", "STUDY.toml", "The study")]),
     Command("bench", measure.bench),
