@@ -212,6 +212,18 @@ def _experts(table: Table) -> Experts:
     return Experts(**{key: units.share(figure) for key, figure in table.items()})
 
 
+# Section 7, `--cost-line`: lines go by shorter names than their figures.
+_LINES: Final = {
+    "colocation": "colocation_usd_per_kw_month",
+    "support": "support_per_year",
+}
+
+
+def of_lines(cost: Mapping[str, float]) -> dict[str, float]:
+    """Return what a question says of costs, by the names of `Cost`."""
+    return {_LINES.get(name, name): figure for name, figure in cost.items()}
+
+
 def _cost(table: Table) -> Cost:
     return Cost(
         years=units.share(table["years"]),

@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from planopt_reference import hardware, units
-from planopt_reference.assumptions import Assumptions, assumptions_from_table
+from planopt_reference.assumptions import (
+    Assumptions,
+    assumptions_from_table,
+    of_lines,
+)
 from planopt_reference.hardware import Accelerator, Host, Link, Network, Part
 from planopt_reference.rent import Offer, hourly, is_offer, offer_of
 
@@ -141,7 +145,7 @@ class Facts:
         self.assumptions: Assumptions = replace(
             stated.under(engine, step_tokens),
             pcie_all_reduce=pcie_all_reduce or stated.pcie_all_reduce,
-            cost=replace(stated.cost, **(cost or {})),
+            cost=replace(stated.cost, **of_lines(cost or {})),
         )
         self._hardware = self.assumptions.hardware
 

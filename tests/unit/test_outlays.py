@@ -106,3 +106,32 @@ def test_the_reference_refuses_others(plan: Plan, run: TrainingPlan) -> None:
         for field in fields:
             wrong = forged(document, field, 123.456)
             assert verify_plan(wrong, bundled_folder()), field
+
+
+LINES: dict[str, dict[str, Any]] = {
+    "colocation": {"cost_line": "colocation=off"},
+    "support": {"cost_line": "support=off"},
+    "financing": {"wacc": 0},
+}
+
+
+@pytest.mark.parametrize("accelerators", ["h100-sxm", "rtx-4090"])
+def test_a_line_switched_off_takes_off_itself_and_is_verified(
+    accelerators: str,
+) -> None:
+    asked: dict[str, Any] = {"concurrency": 8, "load": "steady"}
+    asked["accelerators"] = accelerators
+    if accelerators == "rtx-4090":
+        asked["host"] = "desktop"
+    whole = planopt.solve("llama-3.1-8b", target="20tok/s", **asked)
+    parts = whole.cost.parts
+    lines: dict[str, float] = {part.name: part.usd_per_hour for part in parts}
+    assert whole.tco_usd_per_hour is not None
+    # A desktop stands in no hall: nothing is switched off.
+    assert set(LINES).isdisjoint(lines) == (accelerators == "rtx-4090")
+    for name, option in LINES.items():
+        plan = planopt.solve("llama-3.1-8b", target="20tok/s", **asked, **option)
+        less = whole.tco_usd_per_hour - lines.get(name, 0.0)
+        assert plan.tco_usd_per_hour == pytest.approx(less)
+        assert name not in {part.name for part in plan.cost.parts}
+        assert planopt.verify(plan)
