@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help pages challenge site coverage nightly develop format lint types test test-rust test-python explorer-check report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
+.PHONY: help pages challenge site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ test-rust: ## Tests of the Rust core
 
 test-python: ## Tests of the Python package and of the command line
 	$(BIN)/pytest
+
+explorer: ## Write planopt.html, the explorer's page over the core in WebAssembly (rustup target add wasm32-unknown-unknown)
+	cargo build --quiet --package planopt-wasm --target wasm32-unknown-unknown --profile page
+	$(BIN)/python tests/support/write_explorer.py \
+	  $(CARGO_TARGET_DIR)/wasm32-unknown-unknown/page/planopt_wasm.wasm planopt.html
 
 explorer-check: ## The explorer's page in Chromium; skipped where there is none
 	$(BIN)/pytest tests/explore

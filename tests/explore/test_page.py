@@ -5,6 +5,8 @@ Needs Chromium (Debian: ``apt-get install chromium``); nightly there is one.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -12,6 +14,7 @@ import pytest
 from browser import FOUND, Page
 
 import planopt
+from planopt.explore.page import NOT_CONSIDERED, offline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +25,9 @@ pytestmark = pytest.mark.skipif(FOUND is None, reason="no chromium to ask in")
 STEADY = {"target": "5tok/s", "budget": "20000", "load": "steady"}
 SETTLED = "document.querySelector('.working')?.textContent === ''"
 PRICE = "document.querySelector('.price')?.textContent"
+WASM = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / (
+    "wasm32-unknown-unknown/page/planopt_wasm.wasm"
+)
 HOSTILE = '<img src=x onerror="document.title=1">' + "n" * 300
 ARROW_RIGHT = ("ArrowRight", 39)
 
@@ -127,3 +133,29 @@ def test_nothing_is_wider_than_the_window(
         "!each.labels?.length && !each.ariaLabel && !each.textContent.trim()).length"
     )
     assert unnamed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not WASM.exists(), reason="no core of a page: `make explorer`")
+@pytest.mark.parametrize(
+    "options",
+    [
+        STEADY,
+        {"target": "5tok/s", "budget": "20000"},
+        {**STEADY, "target": "20tok/s", "budget": "30000", "prices": "rtx-5090=900"},
+    ],
+)
+def test_without_a_server_the_price_is_the_same(
+    options: dict[str, str], browser: Page, tmp_path: Path
+) -> None:
+    file = tmp_path / "planopt.html"
+    file.write_text(offline(WASM.read_bytes()), encoding="utf-8")
+    before = len(browser.requests)
+    browser.open("about:blank")
+    browser.open(f"{file.as_uri()}#{urlencode(options)}")
+    browser.until(f"{SETTLED} && {PRICE} !== undefined")
+    assert browser.evaluate(PRICE) == price_of(**options)
+    told = browser.evaluate("document.getElementById('answer').innerText")
+    assert NOT_CONSIDERED.partition("`")[0].strip() in told
+    asked = {each.partition(":")[0] for each in browser.requests[before:]}
+    assert asked <= {"about", "blob", "file"}

@@ -66,7 +66,12 @@ def page(plan: PlanDocument, appendix: str = "") -> str:
 
 
 def document(
-    title: str, body: str, assets: tuple[str, ...] = REPORT, allowed: str = ""
+    title: str,
+    body: str,
+    assets: tuple[str, ...] = REPORT,
+    *,
+    scripts: str = "",
+    allowed: str = "",
 ) -> str:
     """Write a page of what it holds, and of the scripts that show it.
 
@@ -74,7 +79,7 @@ def document(
     """
     script, style = _script(assets), _style(assets)
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; script-src '{_hash(script)}' {scripts}; "
         f"style-src '{_hash(style)}'; {allowed}"
     )
     return _PAGE.format(

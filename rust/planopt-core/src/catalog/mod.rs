@@ -53,6 +53,8 @@ pub use self::offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
 pub use self::part::PartKind;
 pub use self::prices::{PriceTag, SoldAs};
 pub use self::pricing::Pricing;
+#[cfg(target_family = "wasm")]
+pub use self::read::hold;
 pub(crate) use self::read::read_file;
 pub use self::residuals::{Residual, Residuals};
 pub use self::view::{Description, FigureView, Listed};

@@ -1,8 +1,11 @@
-//! Files to entries. This is the only module of the core that touches the file system.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "they are disallowed everywhere but here"
-)]
+//! Files to entries. This is the only module of the core that touches the file system; where there
+//! is none, in a browser, files are those that were handed over.
+
+#[cfg_attr(target_family = "wasm", path = "read/held.rs")]
+mod disk;
+
+#[cfg(target_family = "wasm")]
+pub use self::disk::hold;
 
 use super::entry::{Entry, Figure};
 use super::fields::{Fields, Log};
@@ -25,7 +28,7 @@ pub(crate) fn read_file<T>(
 
 /// All of a file.
 pub(super) fn read_to_text(file: &Path) -> Result<String, Vec<Diagnostic>> {
-    std::fs::read_to_string(file).map_err(|error| vec![unreadable(file, &error)])
+    disk::text(file).map_err(|error| vec![unreadable(file, &error)])
 }
 
 /// The entity that the text of a file describes, or everything that is wrong with it.
@@ -80,25 +83,23 @@ pub(super) fn read_config_file(file: &Path) -> Result<Architecture, Vec<Diagnost
 
 /// The TOML files of a folder in the order of their names; none if there is no such folder.
 pub(super) fn toml_files(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
-    if !folder.exists() {
+    if !disk::exists(folder) {
         return Ok(Vec::new());
     }
-    let unreadable = |error| unreadable(folder, &error);
-    let entries = std::fs::read_dir(folder).map_err(unreadable)?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(unreadable)?.path();
-        if is_toml(&path) && !id_of(&path).starts_with('.') {
-            files.push(path);
-        }
-    }
+    let mut files = disk::entries(folder).map_err(|error| unreadable(folder, &error))?;
+    files.retain(|path| is_toml(path) && !id_of(path).starts_with('.'));
     files.sort();
     Ok(files)
 }
 
+/// Whether there is such a file or folder.
+pub(super) fn exists(path: &Path) -> bool {
+    disk::exists(path)
+}
+
 /// Asks that a folder exist.
 pub(super) fn require_folder(folder: &Path) -> Result<(), Diagnostic> {
-    std::fs::read_dir(folder)
+    disk::entries(folder)
         .map(drop)
         .map_err(|error| unreadable(folder, &error))
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{parse_toml, read_to_text};
+use super::read::{exists, parse_toml, read_to_text};
 use crate::diagnostic::Diagnostic;
 
 const FILES: [&str; 2] = ["residuals.toml", "serving-residuals.toml"];
@@ -116,7 +116,7 @@ fn read(root: &Path) -> Result<Known, Vec<Diagnostic>> {
     let mut known = Known::new();
     for name in FILES {
         let file = root.join("measurements").join(name);
-        if file.exists() {
+        if exists(&file) {
             known.extend(telling(&file, &read_to_text(&file)?)?);
         }
     }

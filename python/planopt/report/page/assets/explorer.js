@@ -51,7 +51,7 @@ function explore(settings, ask, links) {
     now = { ...answer, isEstimate };
     const plan = isEstimate ? unjudged(answer.plan) : answer.plan;
     show(plan, root);
-    root.querySelector("#answer .chip")?.parentElement.append(...notes.map((note) => html("p", { class: "note" }, note)));
+    root.querySelector("#answer .chip")?.parentElement.append(...notes.map((note) => html("p", { class: "note" }, marked(note))));
     if (pinned?.plan) root.querySelector("#answer").after(sideBySide(pinned, now, unpin));
     drawn.forEach((paint) => paint());
     told.textContent = plan.status === "infeasible" ? "no plan" :
@@ -134,9 +134,10 @@ function explore(settings, ask, links) {
       button("Copy link", () => copy(location.href, "the link is copied")), button("Copy command", () => copy(command.textContent, "the command is copied")), files),
     html("div", { class: "explorer" }, question.form, html("div", { class: "asked card" }, html("small", {}, "The same on the command line"), status, command), root));
   readState();
+  return run;
 }
 
-if (document.getElementById("explorer")) {
+if (document.getElementById("explorer") && !document.getElementById("core")) {
   const open = (name) => () => { html("a", { href: name, download: name }).click(); };
   explore(JSON.parse(document.getElementById("explorer").textContent), askServer,
     { "plan.json": open("plan.json"), "report.html": open("report.html") });
