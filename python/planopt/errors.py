@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from typing_extensions import Self
+
+
+MOST_TOLD = 100
+"""Problems that are printed of one input; all are in ``diagnostics``."""
+WIDEST = 160
+"""Characters of a line of a file that are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +83,7 @@ class Diagnostic:
         source = _line_of(self.file, self.line)
         if source is None:
             return [arrow]
+        source, column = _around(source, column)
         number = str(self.line)
         margin = " " * len(number)
         rest = source[column - 1 :]
@@ -155,8 +163,11 @@ class PlanoptError(Exception):
         return cls([problem])
 
     def __str__(self) -> str:
-        """All problems, a blank line between them."""
-        return "\n\n".join(map(str, self.diagnostics))
+        """All problems, a blank line between them; of a great many the first."""
+        told = [str(each) for each in self.diagnostics[:MOST_TOLD]]
+        rest = len(self.diagnostics) - len(told)
+        told += [f"and {rest} problems more"] if rest else []
+        return "\n\n".join(told)
 
 
 class InputError(PlanoptError):
@@ -177,12 +188,19 @@ class InternalError(PlanoptError):
     exit_code = 70
 
 
+def _around(line: str, column: int) -> tuple[str, int]:
+    """Cut what is shown of a long line: that part, and where in it the column is."""
+    if len(line) <= WIDEST:
+        return line, column
+    start = max(0, column - 1 - WIDEST // 2)
+    return f"...{line[start : start + WIDEST]}...", column - start + len("...")
+
+
 def _line_of(file: str, number: int) -> str | None:
     """Line of a file for display; none where it cannot be read (any more)."""
     try:
-        lines = Path(file).read_bytes().decode("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError):
+        with Path(file).open("rb") as lines:
+            (line,) = islice(lines, number - 1, number)
+            return line.decode("utf-8").rstrip("\r\n").replace("\t", " ")
+    except (OSError, ValueError):
         return None
-    if not 0 < number <= len(lines):
-        return None
-    return lines[number - 1].rstrip("\r").replace("\t", " ")

@@ -1,7 +1,8 @@
-"""Files that are written as a whole or not at all."""
+"""Files that are read up to a size, and written as a whole or not at all."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -12,6 +13,30 @@ from planopt.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+LARGEST_BYTES = 64 * 2**20
+"""What no plan, study, table of prices or result of a benchmark comes near."""
+
+
+def read(path: str | Path) -> bytes:
+    """Read a file, or what is piped in.
+
+    Raises
+    ------
+    OSError
+        There is no such file, it cannot be read, or it is larger than `LARGEST_BYTES`,
+        as devices without an end are.
+    """
+    # Whoever opens a pipe that nobody writes into would wait for ever.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - a descriptor
+        if hasattr(os, "set_blocking"):
+            os.set_blocking(file.fileno(), True)
+        content = file.read(LARGEST_BYTES + 1)
+    if len(content) > LARGEST_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {LARGEST_BYTES // 2**20} MiB")
+    return content
 
 
 def write(path: str | Path, text: str, *, field: str | None = None) -> None:

@@ -15,8 +15,8 @@ import msgspec
 
 from planopt.catalog.open import bundled_folder
 from planopt.documents.derivation import Derivation, Fact, Figure
-from planopt.documents.load import load_plan
-from planopt.documents.plan import Plan
+from planopt.documents.load import plan_of
+from planopt.documents.plan import Plan, content_of
 from planopt.documents.schema import marked_schema
 from planopt.facts import changed_since
 from planopt_reference import FactError, Facts, Mismatch, evaluate_serving, verify_plan
@@ -82,7 +82,8 @@ def verify(plan: PlanDocument) -> Verdict:
 
 def verify_file(path: Path) -> Verdict:
     """Compute a saved plan again."""
-    return _verified(load_plan(str(path)), path.read_bytes())
+    content = content_of(path)
+    return _verified(plan_of(content, str(path)), content)
 
 
 def _verified(plan: PlanDocument, text: bytes) -> Verdict:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from itertools import pairwise
-from pathlib import Path
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple
 
+from planopt.files import read
 from planopt.loads import Arrivals, Sizes
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def read_traffic(asked: Asked) -> Traffic | None:
         f"{LARGEST_COUNT}, and seconds, in growing order up to {LARGEST_QUANTITY:g}"
     )
     try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = _requests(csv.DictReader(file))
+        lines = io.StringIO(read(path).decode("utf-8-sig"), newline="")
+        rows = _requests(csv.DictReader(lines))
     except (OSError, ValueError, csv.Error) as error:
         asked.problem(
             "E002",

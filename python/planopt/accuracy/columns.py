@@ -7,6 +7,7 @@ field without a default has to be filled. Nothing is read out of words.
 from __future__ import annotations
 
 import csv
+import io
 from difflib import get_close_matches
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
@@ -16,6 +17,7 @@ from msgspec import Meta, Struct
 
 from planopt._native import formats
 from planopt.errors import Diagnostic, InputError
+from planopt.files import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,10 +82,10 @@ def _needed(kind: type[Struct]) -> set[str]:
 
 def _table(path: Path) -> tuple[list[str], list[tuple[int, list[Cell]]]]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            columns = [name.strip() for name in next(reader, [])]
-            return columns, [(reader.line_num, row) for row in reader if row]
+        lines = io.StringIO(read(path).decode("utf-8-sig"), newline="")
+        reader = csv.reader(lines, strict=True)
+        columns = [name.strip() for name in next(reader, [])]
+        return columns, [(reader.line_num, row) for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
         raise InputError.of(

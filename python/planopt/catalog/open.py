@@ -64,10 +64,13 @@ class Catalog:
 
     def __init__(self, overlays: Sequence[str], assumptions: str) -> None:
         for folder in overlays:
-            if not Path(folder).is_dir():
+            if not any(path.is_dir() for path in map(Path(folder).joinpath, KINDS)):
+                is_there = Path(folder).is_dir()
                 raise InputError.of(
                     "E006",
-                    f"there is no catalog folder `{folder}`",
+                    f"there is nothing of a catalog in `{folder}`"
+                    if is_there
+                    else f"there is no catalog folder `{folder}`",
                     field="--catalog",
                     value=folder,
                     accepted="a folder with accelerators/, hosts/, models/ ...",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from planopt.catalog.overlay import IDS, is_id
 from planopt.errors import Diagnostic, InputError
+from planopt.files import read
 from planopt.printable import printable
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def read_rows(
 ) -> Iterator[Row]:
     """Read a CSV file with a header."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read(file).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError.of(
             "E006",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from planopt.cli.streams import Outlet
-from planopt.errors import Diagnostic
+from planopt.errors import MOST_TOLD, Diagnostic
 from planopt.printable import printable, screened
 from planopt.report.style import Style, bad, faint, warn
 
@@ -57,10 +57,12 @@ def tell(diagnostics: Iterable[Diagnostic]) -> None:
     """Write messages to stderr, with one line on how to learn more."""
     style = style_of(sys.stderr)
     problems = list(diagnostics)
-    for problem in problems:
+    for problem in problems[:MOST_TOLD]:
         mark = bad if problem.severity == "error" else warn
         headline = style.painted(mark(problem.headline))
         say(str(problem).replace(problem.headline, headline, 1))
+    if len(problems) > MOST_TOLD:
+        say(f"and {len(problems) - MOST_TOLD} problems more")
     if codes := sorted({problem.code for problem in problems}):
         hint = style.painted(faint(f"`planopt explain {codes[0]}` says more"))
         say(f"  = note: {hint}")

@@ -18,8 +18,13 @@ def load_plan(path: str) -> PlanDocument:
     InputError
         There is no such file (E006), or it is no plan (E301).
     """
-    from pathlib import Path
+    from planopt.documents.plan import content_of
 
+    return plan_of(content_of(path), path)
+
+
+def plan_of(content: bytes, path: str) -> PlanDocument:
+    """Read a plan from the content of a file."""
     from planopt.documents.fleet import FleetPlan
     from planopt.documents.plan import Plan, TrainingPlan
 
@@ -28,8 +33,7 @@ def load_plan(path: str) -> PlanDocument:
         "fleet": FleetPlan,
     }
     try:
-        content = msgspec.json.decode(Path(path).read_bytes())
-        kind = content.get("kind")
-    except (OSError, RecursionError, ValueError, AttributeError):
+        kind = msgspec.json.decode(content).get("kind")
+    except (RecursionError, ValueError, AttributeError):
         kind = None  # What is wrong with it is told by whoever reads it as a plan.
-    return kinds.get(kind, Plan).load(path)
+    return kinds.get(kind, Plan).from_json(content, file=path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import msgspec
@@ -44,9 +43,12 @@ from planopt.documents.parts import (
 )
 from planopt.documents.training import Renting, TrainingDeployment
 from planopt.errors import Infeasible, InputError
+from planopt.files import read
 from planopt.options import flag
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import Self
 
 
@@ -347,16 +349,20 @@ class PlanDocument(Document, frozen=True, kw_only=True):
         InputError
             There is no such file (E006), or it is no plan (E301).
         """
-        try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise InputError.of(
-                "E006",
-                f"cannot read the plan: {error.strerror or error}",
-                file=path,
-                accepted="a file that `planopt solve --out plan.json` has written",
-            ) from error
-        return cls.from_json(content, file=str(path))
+        return cls.from_json(content_of(path), file=str(path))
+
+
+def content_of(path: str | Path) -> bytes:
+    """Read the file of a plan; E006 where it cannot be."""
+    try:
+        return read(path)
+    except OSError as error:
+        raise InputError.of(
+            "E006",
+            f"cannot read the plan: {error.strerror or error}",
+            file=path,
+            accepted="a file that `planopt solve --out plan.json` has written",
+        ) from error
 
 
 def command(kind: str, request: _Question) -> str:

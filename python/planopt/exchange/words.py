@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from planopt.errors import InputError
-from planopt.toml import tomllib
+from planopt.files import read
+from planopt.toml import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _COMMENT = re.compile(r"""('[^']*'|"(?:\\.|[^"\\])*"|\\.)|(?<!\S)#[^\n]*""", re.S)
 _SHEBANG = re.compile(r"^\s*#!\S*(?:[ \t]+(?:ba|z|da)?sh(?=\s))?")
@@ -95,14 +96,19 @@ def content(what: str) -> tuple[str, Mapping[str, object] | None]:
     try:
         if "\n" in what or not path.is_file():
             return what, None
-        text = path.read_text(encoding="utf-8")
+        text = read(path).decode("utf-8")
     except (OSError, ValueError):
         return what, None
-    read = {".json": json.loads, ".toml": tomllib.loads, ".yaml": _yaml, ".yml": _yaml}
-    if path.suffix not in read:
+    readers: dict[str, Callable[[str], object]] = {
+        ".json": json.loads,
+        ".toml": loads,
+        ".yaml": _yaml,
+        ".yml": _yaml,
+    }
+    if path.suffix not in readers:
         return text, None
     try:
-        document = read[path.suffix](text)
+        document = readers[path.suffix](text)
     except ValueError as error:
         raise InputError.of(
             "E304", f"the file cannot be read: {error}", file=path

@@ -8,7 +8,8 @@ from typing import Any
 
 from planopt.door import question
 from planopt.errors import InputError
-from planopt.toml import tomllib
+from planopt.files import read
+from planopt.toml import loads, tomllib
 
 SPACES = Path(__file__).parent.parent / "spaces"
 
@@ -35,7 +36,7 @@ def read_space(name: str) -> Space:
     """Read a space by its name, or from a file ``NAME.toml``."""
     path = Path(name) if name.endswith(".toml") else SPACES / f"{name}.toml"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError.of(
             "E006",
@@ -84,7 +85,7 @@ def space_of_tables(name: str, tables: dict[str, Any]) -> Space:
 def read_toml(name: str, text: str) -> dict[str, Any]:
     """Read the text of a file."""
     try:
-        return dict(tomllib.loads(text))
+        return loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError.of(
             "E101",

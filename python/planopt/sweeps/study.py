@@ -7,7 +7,6 @@ import itertools
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -16,6 +15,7 @@ from msgspec import Meta, Struct
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
 from planopt.door import written
 from planopt.errors import Diagnostic, InputError
+from planopt.files import read
 from planopt.sweeps.spaces import Space, read_space, read_toml, space_of_tables
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Study:
 def read_study(path: str, *, catalog: Sequence[str] = ()) -> Study:
     """Read a study from a file."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError.of(
             "E006",

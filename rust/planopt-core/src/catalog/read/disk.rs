@@ -7,7 +7,18 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What no entry of a catalog and no configuration of a model comes near.
+const LARGEST_BYTES: u64 = 64 << 20;
+
+/// All of a file. What is none, such as a pipe or a device, might never end.
 pub(super) fn text(file: &Path) -> io::Result<String> {
+    let known = std::fs::metadata(file)?;
+    if !known.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    if known.len() > LARGEST_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     std::fs::read_to_string(file)
 }
 
