@@ -119,8 +119,8 @@ def not_considered(
         what="changes of the question",
         count=1,
         names=("sensitivity", "prices at other confidences"),
-        why="the question is wide: each would take as long again",
-        help="fewer --accelerators, or ask with the change",
+        why="each would take as long again as the answer did",
+        help="a longer --time-limit, fewer --accelerators, or ask with the change",
     )
     return (*others, near)
 

@@ -107,6 +107,7 @@ def answer(
     if settled is None:
         return subject.infeasible(question, purchase, started)
     question, purchase, chosen = settled
+    question.started, question.took = started, time.monotonic() - started
     plan = subject.plan(question, purchase, chosen, started)
     plan = summed_up(plan, question.catalog)
     on_progress("kept: alternatives and what would change the choice")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -65,6 +66,10 @@ class Question(ABC, Generic[AskedT, BuildT]):
     asked: Asked
     """What the problem was read from."""
 
+    started: float = field(default_factory=time.monotonic)
+    """When its answer was begun, by the clock of this process."""
+    took: float = 0.0
+    """Seconds that its answer took."""
     _found: Found | None = field(default=None, init=False)
     _offered: Offered | None = field(default=None, init=False)
 
@@ -105,6 +110,12 @@ class Question(ABC, Generic[AskedT, BuildT]):
             asked = [(self.found.rows, self.limits, self.objectives)]
             (self._offered,) = offers(asked, self.alternatives_listed)
         return self._offered
+
+    @property
+    def may_ask_again(self) -> bool:
+        """Whether a question that takes as long as this one did ends in its time."""
+        spent = time.monotonic() - self.started
+        return spent + self.took <= self.problem.time_limit_seconds
 
     def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""

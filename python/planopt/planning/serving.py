@@ -295,7 +295,7 @@ def _alternatives(
     own, budget = question.problem.objective, question.problem.money
     told = TOLD if budget is not None else ("cheapest",)
     asked = [question.aiming(objective) for objective in told if objective != own]
-    bought = [(each, each.buy()) for each in asked]
+    bought = [(each, each.buy()) for each in asked if question.may_ask_again]
     bought = [(each, purchase) for each, purchase in bought if purchase.counts]
     listed = [{each.row: each.count} for each in question.offered.builds]
     *best, builds = lay_out_together(

@@ -42,7 +42,7 @@ class Training:
             # Accelerators with numbers are accelerators, and a stock of them.
             asked = asked.edited(Edit({"accelerators": [*kinds], "stock": kinds}))
         counted = problem.counted(catalog)
-        return TrainingQuestion(counted, problem, solver, asked, kinds)
+        return TrainingQuestion(counted, problem, solver, asked, kinds=kinds)
 
     def settled(
         self, question: TrainingQuestion, purchase: Purchase
