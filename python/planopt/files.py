@@ -20,14 +20,7 @@ LARGEST_BYTES = 64 * 2**20
 
 
 def read(path: str | Path) -> bytes:
-    """Read a file, or what is piped in.
-
-    Raises
-    ------
-    OSError
-        There is no such file, it cannot be read, or it is larger than `LARGEST_BYTES`,
-        as devices without an end are.
-    """
+    """Read a file, or what is piped in, up to `LARGEST_BYTES`; an ``OSError`` beyond."""
     # Whoever opens a pipe that nobody writes into would wait for ever.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - a descriptor

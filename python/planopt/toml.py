@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -13,16 +12,10 @@ else:
 __all__ = ["loads", "tomllib"]
 
 
-def loads(text: str) -> dict[str, Any]:
-    """Read a text; what is nested beyond any sense is no TOML either.
-
-    Raises
-    ------
-    tomllib.TOMLDecodeError
-        The text is none.
-    """
+def loads(text: str) -> dict[str, object]:
+    """Read a text; what is nested beyond any sense is a ``TOMLDecodeError`` too."""
     try:
-        read: dict[str, Any] = tomllib.loads(text)
+        read: dict[str, object] = tomllib.loads(text)
     except RecursionError:
         message = "values in values in values, too deep to be read"
         raise tomllib.TOMLDecodeError(message) from None

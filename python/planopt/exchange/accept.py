@@ -27,23 +27,7 @@ _AS_PREDICTED = 0.1
 
 
 def accept(plan: str, result: str) -> Acceptance:
-    """Hold the result of a benchmark against the promises of a plan.
-
-    Parameters
-    ----------
-    plan, result : str
-        Files: what `solve` or `train` has saved, and what the benchmark has.
-
-    Returns
-    -------
-    Acceptance
-        Each promise kept, broken or open, and the term that is furthest off.
-
-    Raises
-    ------
-    InputError
-        A file that cannot be read, a plan without promises, or no known result.
-    """
+    """Hold the result of a benchmark against the promises of a plan, by their files."""
     document = load_plan(plan)
     if not isinstance(document, (Plan, TrainingPlan)) or not document.promises:
         raise InputError.of(

@@ -155,21 +155,8 @@ def detect(
 ) -> Detection:
     """Look at the cards, links and memory of this machine.
 
-    Parameters
-    ----------
-    out : str, optional
-        Folder to write an overlay catalog to, with the machine as a host.
-    force : bool
-        Replace files of the folder.
-    told : callable, optional
-        Runs a tool: what it prints, or none where it is not there.
-    meminfo : str, optional
-        Text of `/proc/meminfo`; read where it is not given.
-
-    Returns
-    -------
-    Detection
-        What was found, and what to say as `--own`.
+    ``out`` is a folder for an overlay catalog with the machine as a host. What its tools
+    print, and ``/proc/meminfo``, may be handed over in place of asking.
     """
     catalog = open_catalog()
     texts = {command: told(command) for command in (NVIDIA, AMD, APPLE)}

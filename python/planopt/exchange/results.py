@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from planopt.errors import InputError
+from planopt.files import read
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
@@ -124,16 +125,9 @@ def tools() -> tuple[Tool, ...]:
 
 
 def read_result(path: str) -> Result:
-    """Read the result of any of the tools.
-
-    Raises
-    ------
-    InputError
-        E006 where it cannot be read, E305 where it is no result of a known tool, or
-        has a figure that cannot be.
-    """
+    """Read the result of any of the tools: E006 if it is no file, E305 if it is none."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read(path).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         message = f"cannot read the result: {error}"
         raise InputError.of("E006", message, value=path) from error
