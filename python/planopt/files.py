@@ -20,7 +20,7 @@ LARGEST_BYTES = 64 * 2**20
 
 
 def read(path: str | Path) -> bytes:
-    """Read a file, or what is piped in, up to `LARGEST_BYTES`; an ``OSError`` beyond."""
+    """Read a file, or what is piped in, up to `LARGEST_BYTES`, or an ``OSError``."""
     # Whoever opens a pipe that nobody writes into would wait for ever.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - a descriptor

@@ -155,7 +155,7 @@ def detect(
 ) -> Detection:
     """Look at the cards, links and memory of this machine.
 
-    ``out`` is a folder for an overlay catalog with the machine as a host. What its tools
+    ``out`` is a folder for an overlay catalog with the machine as a host. What tools
     print, and ``/proc/meminfo``, may be handed over in place of asking.
     """
     catalog = open_catalog()

@@ -125,7 +125,7 @@ def tools() -> tuple[Tool, ...]:
 
 
 def read_result(path: str) -> Result:
-    """Read the result of any of the tools: E006 if it is no file, E305 if it is none."""
+    """Read the result of any of the tools; E006 if it is no file, E305 if none."""
     try:
         text = read(path).decode("utf-8-sig")
     except (OSError, ValueError) as error:
