@@ -23,6 +23,8 @@ class Acquisition:
     providers: tuple[str, ...] = ()
     """Providers to rent from; empty for all."""
     regions: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    """Who answers for what is rented; empty for whoever does."""
 
     @property
     def hourly(self) -> bool:
@@ -40,9 +42,12 @@ class Acquisition:
             "terms": list(self.terms),
             "providers": list(self.providers),
             "regions": list(self.regions),
+            "classes": list(self.classes),
         }
 
 
+CLASSES: Final = ("hyperscaler", "cloud", "marketplace")
+"""Who answers for a machine that is rented."""
 BUYING: Final = Acquisition()
 """As long as nothing else is said."""
 

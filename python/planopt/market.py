@@ -52,6 +52,7 @@ class Market(Request, frozen=True, kw_only=True):
             terms=self.billing or BUYING.terms,
             providers=self.providers,
             regions=self.regions,
+            classes=self.provider_classes,
         )
 
     def rack_units(self, catalog: Catalog) -> float | None:

@@ -85,6 +85,7 @@ class OfChoices(TypedDict, total=False):
     max_accelerators: float | str | None
     procurement: str | None
     provider: str | Sequence[str] | None
+    provider_class: str | Sequence[str] | None
     region: str | Sequence[str] | None
     wacc: float | str | None
     staff: float | str | None

@@ -77,7 +77,7 @@ def part_mismatches(
         "hardware.network": (hardware.get("network"), networks),
     }
     yield from not_allowed(field, parts)
-    yield from _way_mismatches(field, hardware, request)
+    yield from _way_mismatches(field, hardware, request, facts)
     if named.intersection(request.get("exclude") or ()):
         reason = "the request excludes it"
         yield Mismatch(f"{field}.candidate.accelerator", card, "another", reason)
@@ -87,7 +87,7 @@ def part_mismatches(
 
 
 def _way_mismatches(
-    field: str, hardware: Mapping[str, Any], request: Mapping[str, Any]
+    field: str, hardware: Mapping[str, Any], request: Mapping[str, Any], facts: Facts
 ) -> Iterator[Mismatch]:
     """Check that what is rented, and only that, is what may be."""
     terms = hardware.get("terms")
@@ -103,6 +103,9 @@ def _way_mismatches(
         "hardware.region": (rest.rpartition("/")[2], request.get("regions")),
     }
     yield from not_allowed(field, asked)
+    classed = facts.offer(hardware["host"]).answered_for_by
+    whose = {"hardware.host": (classed, request.get("provider_classes"))}
+    yield from not_allowed(field, whose)
 
 
 def _kind_of(terms: str) -> str:

@@ -19,6 +19,7 @@ _NAMED: Final = {
     "own": "own",
     "prices": "prices",
     "provider": "providers",
+    "provider_class": "provider_classes",
     "region": "regions",
     "budget": ("budget_usd", "budget_usd_per_hour"),
     "target": "target_tokens_per_second",

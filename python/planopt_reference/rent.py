@@ -27,6 +27,12 @@ class Offer:
     provider: Mapping[str, Any]
     table: Mapping[str, Any]
 
+    @property
+    def answered_for_by(self) -> object:
+        """Return its class: its own, or else that of its provider's machines."""
+        of_others = self.provider.get("class", "cloud")
+        return units.unwrapped(self.table.get("class", of_others))
+
 
 @dataclass(frozen=True)
 class Rent:

@@ -383,3 +383,12 @@ def test_names_lead_to_accelerators_that_there_are() -> None:
     assert set(names["accelerators"].values()) <= known
     assert set(names["ambiguous"]) <= set(names["accelerators"])
     assert bundled_folder().is_dir()
+
+
+def test_an_import_says_who_answers_for_the_machines_as_the_bundled_offers_do() -> None:
+    names = bundled_folder().parent / "catalog" / "names.toml"
+    classes = loads(names.read_text("utf-8"))["classes"]
+    for path in sorted((bundled_folder() / "offers").glob("*.toml")):
+        provider = loads(path.read_text("utf-8"))
+        stated = provider["class"]["value"]
+        assert classes.get(provider["id"], "cloud") == stated, provider["id"]

@@ -59,6 +59,66 @@ def test_no_single_offer_is_cheaper() -> None:
     assert min(alone) >= best
 
 
+def classed(plan: Plan) -> str:
+    """Say who answers for the machines of a plan."""
+    (each,) = plan.deployments
+    assert each.hardware.host is not None
+    provider, catalog = each.hardware.host.partition("/")[0], open_catalog()
+    for shown in (each.hardware.host, provider):
+        for figure in catalog.show("offers", shown).figures:
+            if figure.field == "class":
+                return figure.text
+    raise AssertionError(provider)
+
+
+MARKETPLACE = "rtx-3090"
+"""What marketplaces rent out for less than clouds do."""
+
+
+@pytest.mark.parametrize("load", [None, "steady"])
+def test_a_marketplace_is_taken_only_by_who_asks_for_it(load: str | None) -> None:
+    """An 8B with a promise at p95 was on a machine of Vast.ai, without a word."""
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "target": "20tok/s", "top": 1}
+    asked |= {"accelerators": MARKETPLACE, "procurement": "rent", "load": load}
+    usual = planopt.solve(**asked)
+    anybody = planopt.solve(**asked, provider_class="any")
+    named = planopt.solve(**asked, provider="vast")
+    assert (classed(usual), classed(anybody)) == ("cloud", "marketplace")
+    assert hourly(anybody) < hourly(usual)
+    assert named.deployments[0].hardware == anybody.deployments[0].hardware
+    assert named.request.provider_classes == ("hyperscaler", "cloud", "marketplace")
+    (left,) = (each for each in usual.not_considered if each.what == "offers")
+    assert (left.why, left.help) == ("marketplace machines", "--provider-class any")
+    assert "vast" in left.names
+    assert not any(each.what == "offers" for each in anybody.not_considered)
+
+
+def test_a_community_machine_is_one_of_a_marketplace() -> None:
+    """A provider's own class is that of the offers that do not say otherwise."""
+    host = f"runpod/1x_{MARKETPLACE.upper()}_COMMUNITY/any"
+    assert classed(solve(acquire="rent", host=host)) == "marketplace"
+    by_name = solve(acquire="rent", provider="runpod", accelerators=MARKETPLACE)
+    assert classed(by_name) == "cloud"
+
+
+def test_what_marketplaces_alone_rent_out_is_proposed() -> None:
+    plan = solve(acquire="rent", accelerators="rtx-4080", weights="int4")
+    assert plan.infeasibility is not None
+    proposed = [each.options for each in plan.infeasibility.nearest]
+    assert {"provider_class": "any"} in proposed
+
+
+def test_a_machine_of_another_class_than_asked_for_is_not_verified(
+    tmp_path: Path,
+) -> None:
+    document = json.loads(solve(acquire="rent", provider="vast").to_json())
+    file = tmp_path / "plan.json"
+    for classes, exit_status in ((["marketplace"], 0), (["cloud"], 1)):
+        document["request"]["provider_classes"] = classes
+        file.write_text(json.dumps(document), encoding="utf-8")
+        assert run("verify", str(file)) == exit_status
+
+
 def test_more_terms_never_cost_more() -> None:
     on_demand = hourly(solve(acquire="rent", provider="gcp"))
     spot = solve(acquire="rent", provider="gcp", terms="on-demand,spot")
@@ -167,6 +227,7 @@ def test_stock_and_purchase_money_send_the_rest_to_the_cloud() -> None:
         "throughput": "40000tok/s",
         "accelerators": "rtx-4090,h100-sxm",
         "acquire": "both",
+        "provider_class": "any",
     }
     free = solve(**options)
     held = solve(**options, stock="rtx-4090=4", budget=12_000)

@@ -110,7 +110,7 @@ def test_where_nothing_is_rented_out_in_time_there_is_the_nearest_change() -> No
     assert "places" in [limit.name for limit in plan.infeasibility.binding]
     proposed = [set(change.options) for change in plan.infeasibility.nearest]
     assert {"deadline"} in proposed
-    assert {"provider", "region"} in proposed
+    assert {"provider", "provider_class", "region"} in proposed
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,12 @@ def write_offers(
 
 def _file(provider: str, offers: Iterable[Offer], cite: str, date: str) -> str:
     offers = list(offers)
-    lines = [f"id = {toml_value(provider)}", f"name = {toml_value(provider)}"]
+    class_ = _names()["classes"].get(provider, "cloud")
+    lines = [
+        f"id = {toml_value(provider)}",
+        f"name = {toml_value(provider)}",
+        f"class = {toml_value(class_)}",
+    ]
     spot = _names()["spot"]
     if any(offer.spot is not None for offer in offers):
         lines += [

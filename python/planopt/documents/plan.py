@@ -125,6 +125,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """Terms to rent on: ``on-demand``, ``spot``, ``reserved``."""
     providers: tuple[str, ...] = ()
     """Providers to rent from; empty for all."""
+    provider_classes: tuple[str, ...] = ()
+    """Whose machines: of a ``hyperscaler``, a ``cloud``, a ``marketplace``."""
     regions: tuple[str, ...] = ()
     price_band: float | None = None
     """Share by which each price may be off."""

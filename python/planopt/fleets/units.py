@@ -143,7 +143,7 @@ def _serving_problem(
     if isinstance(source, Rented):
         provider, _, region = source.offer.split("/")
         where = {"provider": provider, "region": region, "billing": source.terms}
-        options |= {"procurement": "rent", **where}
+        options |= {"procurement": "rent", "provider_class": "any", **where}
     else:
         options["host"] = source.host
     network = _network(source)

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planopt.acquisition import CLASSES
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.errors import InputError
@@ -21,6 +22,7 @@ from planopt.units import SECONDS_PER_DAY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from planopt.acquisition import Acquisition
     from planopt.catalog.entries import Model
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.procurement.problem import Purchase
@@ -42,7 +44,7 @@ AS_ASSUMED = "as many spare hosts as the assumptions ask for"
 SAME = Edit({}, "keeps every other limit")
 UNCAPPED = {"budget": ""}
 """Without a budget the search sees units beyond it."""
-ANYWHERE = {"provider": "", "region": ""}
+ANYWHERE = {"provider": "", "region": "", "provider_class": "any"}
 SAID = {
     "target": ">= {0.target:g} tok/s per user",
     "ttft": "<= {0.ttft_seconds:g} s to the first token at {0.percentile}",
@@ -259,12 +261,16 @@ def _used(question: ServingQuestion) -> Iterator[Change]:
 
 
 def _rented(question: ServingQuestion) -> Iterator[Change]:
-    """Ask for offers, where nothing that was named can be bought at all."""
-    problem = question.problem
-    if problem.acquisition.rents or question.found.search.candidates_covered:
+    """Ask for offers, or for all of them, where nothing that was named can be had."""
+    acquisition = question.problem.acquisition
+    if question.found.search.candidates_covered:
         return
-    edit = Edit({"procurement": "rent"}, "rented, not bought", without=("budget",))
-    yield from _asked(question, edit)
+    if not acquisition.rents:
+        edit = Edit({"procurement": "rent"}, "rented, not bought", without=("budget",))
+        yield from _asked(question, edit)
+    elif len(acquisition.classes) < len(CLASSES):
+        note = "from marketplaces too, where nobody answers for a machine"
+        yield from _asked(question, Edit({"provider_class": "any"}, note))
 
 
 def _slower(question: ServingQuestion) -> Iterator[Change]:
@@ -415,9 +421,15 @@ def _drops(problem: TrainingProblem) -> dict[str, Edit]:
         "networks": (problem.networks or None, Edit({"network": ""}, "any other")),
         "max-accelerators": (largest, Edit({"max_accelerators": largest})),
         "redundancy": (problem.redundancy, Edit({"redundancy": ""}, AS_ASSUMED)),
-        "places": (acquisition.providers or acquisition.regions or None, anywhere),
+        "places": (_places(acquisition) or None, anywhere),
     }
     return {name: edit for name, (limit, edit) in drops.items() if limit is not None}
+
+
+def _places(acquisition: Acquisition) -> tuple[str, ...]:
+    """Name from whom a run is rented and where, if not from anybody, anywhere."""
+    classes = acquisition.classes if len(acquisition.classes) < len(CLASSES) else ()
+    return *acquisition.providers, *acquisition.regions, *classes
 
 
 def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
@@ -454,7 +466,7 @@ def _limit_of_run(problem: TrainingProblem, name: str) -> str:
         or (f"not {each}" for each in problem.exclude),
         "hosts": problem.hosts,
         "networks": problem.networks,
-        "places": (*acquisition.providers, *acquisition.regions),
+        "places": _places(acquisition),
     }
     return ", ".join(named[name]) if name in named else SAID[name].format(problem)
 

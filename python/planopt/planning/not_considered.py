@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+import msgspec
 
+from planopt.acquisition import CLASSES
 from planopt.documents.parts import NotConsidered
 from planopt.planning.question import TrainingQuestion
 from planopt.planning.sensitivity import is_wide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from planopt.planning.question import ServingQuestion
 
 
-class _LeftOut(Struct, frozen=True):
-    """Accelerators by what keeps them out."""
+class _LeftOut(msgspec.Struct, frozen=True):
+    """Accelerators, and at last offers, by what keeps them out."""
 
     licence: tuple[str, ...]
     price: tuple[str, ...]
     power: tuple[str, ...]
     host: tuple[str, ...]
+    class_: tuple[str, ...] = msgspec.field(name="class")
 
 
 _BOUGHT: Final = {
@@ -31,11 +33,12 @@ _BOUGHT: Final = {
     "power": ("power is not known", "an overlay with --catalog DIR"),
     "host": ("no host that holds them has a price", "an overlay with --catalog DIR"),
 }
+_ELSEWHERE: Final = "other --billing, --provider or --provider-class"
 _RENTED: Final = {
     "licence": ("licence forbids data centers", "leave out --datacenter"),
-    "price": ("nobody rents them out on these terms", "other --billing or --provider"),
-    "power": ("nobody rents them out on these terms", "other --billing or --provider"),
-    "host": ("nobody rents them out on these terms", "other --billing or --provider"),
+    "price": ("nobody rents them out on these terms", _ELSEWHERE),
+    "power": ("nobody rents them out on these terms", _ELSEWHERE),
+    "host": ("nobody rents them out on these terms", _ELSEWHERE),
 }
 _OF_SESSIONS: Final = NotConsidered(
     what="deployments",
@@ -79,7 +82,8 @@ def not_considered(
         asked.append({"hardware": hardware})
     if problem.acquisition.rents:
         asked.append({"hardware": hardware, "rent": rent})
-    first, *more = (question.catalog.ask("left_out", one, _LeftOut) for one in asked)
+    every = [question.catalog.ask("left_out", one, _LeftOut) for one in asked]
+    first, *more = every
     # What can be rented is considered where both are open.
     kept = [{name for names in _names(each) for name in names} for each in more]
     reasons = _RENTED if problem.procurement == "rent" else _BOUGHT
@@ -104,15 +108,19 @@ def not_considered(
         for (why, help_), names in told.items()
         if names
     )
+    others = (
+        *accelerators,
+        *_of_classes(problem.acquisition.classes, every[-1].class_),
+    )
     if isinstance(question, TrainingQuestion):
-        return accelerators
+        return others
     asked_for = {
         _OF_SESSIONS: question.problem.session_load is None,
         _ODD: question.problem.allow_odd,
         _LESS_POWER: question.problem.max_power_watts is not None,
     }
     restrictions = (each for each, is_lifted in asked_for.items() if not is_lifted)
-    others = (*accelerators, *restrictions)
+    others = (*others, *restrictions)
     if not is_wide(question):
         return others
     near = NotConsidered(
@@ -123,6 +131,21 @@ def not_considered(
         help="a longer --time-limit, fewer --accelerators, or ask with the change",
     )
     return (*others, near)
+
+
+def _of_classes(
+    asked: Container[str], offers: tuple[str, ...]
+) -> Iterator[NotConsidered]:
+    """Count the offers for which others answer than those who are asked for."""
+    others = " and ".join(each for each in CLASSES if each not in asked)
+    if offers:
+        yield NotConsidered(
+            what="offers",
+            count=len(offers),
+            names=tuple(dict.fromkeys(each.partition("/")[0] for each in offers)),
+            why=f"{others} machines",
+            help="--provider-class any",
+        )
 
 
 def _names(left: _LeftOut) -> Iterator[tuple[str, ...]]:

@@ -408,7 +408,8 @@ def assumptions(
 ) -> list[Block]:
     """Say in a line each what was assumed, left out, and to be looked after."""
     left_out = []
-    for each in sorted(not_considered, key=lambda each: -each.count):
+    # What can be had and is cheap, but was not asked for, is said before all else.
+    for each in sorted(not_considered, key=lambda e: (e.what != "offers", -e.count)):
         what = each.what.removesuffix("" if each.count > 1 else "s")
         said = f"{count(each.count)} {what}, {each.why}"
         helps = (f" ({each.help})", f" ({each.help.partition(', ')[0]})", "")

@@ -49,7 +49,7 @@ pub use self::entry::{Entry, Figure, Source, Status, Tag};
 pub(crate) use self::fields::Fields;
 pub use self::host::{DEFAULT_CLASS, PEER_CLASS};
 pub use self::kind::Kind;
-pub use self::offer::{Offer, Provider, Rent, Reserved, Spot, Terms};
+pub use self::offer::{Class, Offer, Provider, Rent, Reserved, Spot, Terms};
 pub use self::part::PartKind;
 pub use self::prices::{PriceTag, SoldAs};
 pub use self::pricing::Pricing;

@@ -5,7 +5,29 @@ use super::fields::Fields;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::quantity::{Bytes, BytesPerSecond, Dimension, MicroUsd, Seconds};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+/// Who answers for a machine that is rented out.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// A general cloud with data centers of its own around the world.
+    Hyperscaler,
+    /// A provider of accelerators, under its own name.
+    Cloud,
+    /// Whoever owns the machine, found on a market.
+    Marketplace,
+}
+
+impl Class {
+    /// Every class, by the word for it.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("hyperscaler", Self::Hyperscaler),
+        ("cloud", Self::Cloud),
+        ("marketplace", Self::Marketplace),
+    ];
+}
 
 /// A provider with the instances that it rents out.
 #[derive(Clone, Debug)]
@@ -14,6 +36,8 @@ pub struct Provider {
     pub id: String,
     /// Full name.
     pub name: String,
+    /// Who answers for its machines, where an offer does not say otherwise.
+    pub class: Class,
     /// How long a spot instance lasts; none where the provider has no spot market.
     pub spot: Option<Spot>,
     /// What a commitment saves, by its months.
@@ -115,6 +139,8 @@ pub struct Offer {
     pub count: u32,
     /// Where it stands, in the provider's words.
     pub region: String,
+    /// Who answers for it, if not who does for the provider's others.
+    pub class: Option<Class>,
     /// Virtual processors.
     pub vcpus: Option<u32>,
     /// Memory of the host.
@@ -137,6 +163,11 @@ impl Offer {
 }
 
 impl Provider {
+    /// Who answers for one of its machines.
+    pub fn class_of(&self, offer: &Offer) -> Class {
+        offer.class.unwrap_or(self.class)
+    }
+
     /// Ids of what is offered on some terms.
     pub(super) fn on(&self, terms: Terms) -> impl Iterator<Item = String> {
         let offered = move |offer: &&Offer| match terms {
@@ -187,10 +218,15 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Provider {
     Provider {
         id: fields.id(),
         name: fields.text("name"),
+        class: fields.or("class", Class::Cloud, class),
         spot: fields.optional("spot", |fields, key| fields.section(key, spot)),
         reserved: fields.sections("reserved", reserved),
         offers: fields.sections("offer", offer),
     }
+}
+
+fn class(fields: &mut Fields<'_>, key: &'static str) -> Class {
+    fields.choice(key, &Class::ALL)
 }
 
 fn spot(fields: &mut Fields<'_>) -> Spot {
@@ -213,6 +249,7 @@ fn offer(fields: &mut Fields<'_>) -> Offer {
         accelerator: fields.text("accelerator"),
         count: fields.positive("count"),
         region: fields.text("region"),
+        class: fields.optional("class", class),
         vcpus: fields.optional("vcpus", Fields::positive),
         memory: fields.optional("memory", Fields::positive),
         network: fields.optional("network", Fields::positive),

@@ -38,6 +38,8 @@ pub struct LeftOut {
     pub power: Vec<String>,
     /// No host that holds it and can be had.
     pub host: Vec<String>,
+    /// Offers whose class is not asked for.
+    pub class: Vec<String>,
 }
 
 impl Selection {
@@ -75,7 +77,11 @@ impl Selection {
 
     /// Whether an accelerator may be used, by its own name or as what it is without a power limit.
     fn names(&self, accelerator: &Accelerator) -> bool {
-        let ids = [accelerator.id.as_str(), accelerator.model_id()];
+        self.names_any(&[&accelerator.id, accelerator.model_id()])
+    }
+
+    /// Whether what has these ids may be used.
+    pub(super) fn names_any(&self, ids: &[&str]) -> bool {
         let is_in = |list: &[String]| list.iter().any(|name| ids.contains(&name.as_str()));
         (self.accelerators.is_empty() || is_in(&self.accelerators)) && !is_in(&self.exclude)
     }
@@ -100,7 +106,7 @@ impl Selection {
 }
 
 /// Whether a name is among those that are listed; all are where none is.
-fn listed(ids: &[String], id: &String) -> bool {
+pub(super) fn listed<T: PartialEq>(ids: &[T], id: &T) -> bool {
     ids.is_empty() || ids.contains(id)
 }
 

@@ -1,11 +1,12 @@
 //! Offers as the search sees them: a rented instance is a host that comes with its accelerators,
 //! has a price per hour, and is connected over a network of its own.
 
+use super::available::{Selection, listed};
 use super::inventory::Inventory;
 use super::named::unknown_host;
 use crate::catalog::{
-    Accelerator, Catalog, Entry, Host, Included, Link, LinkKind, Network, Nic, Offer, Provider,
-    Rent, Terms,
+    Accelerator, Catalog, Class, Entry, Host, Included, Link, LinkKind, Network, Nic, Offer,
+    Provider, Rent, Terms,
 };
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::unknown_name;
@@ -25,6 +26,18 @@ pub struct RentRequest {
     /// Regions, in the providers' words; empty for all.
     #[serde(default)]
     pub regions: Vec<String>,
+    /// Who answers for a machine; empty for whoever does.
+    #[serde(default)]
+    pub classes: Vec<Class>,
+}
+
+impl RentRequest {
+    /// Whether an offer is among those that are asked for, whatever its terms.
+    fn takes(&self, provider: &Provider, offer: &Offer) -> bool {
+        listed(&self.providers, &provider.id)
+            && listed(&self.regions, &offer.region)
+            && listed(&self.classes, &provider.class_of(offer))
+    }
 }
 
 /// Rented instances with the networks between those of one kind.
@@ -78,19 +91,15 @@ impl Instances {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let listed = |ids: &[String], id: &String| ids.is_empty() || ids.contains(id);
         let years = catalog.assumptions.entity.cost.years;
         let mut instances = Self::default();
         for Entry {
             entity: provider, ..
         } in providers.values()
         {
-            if !listed(&request.providers, &provider.id) {
-                continue;
-            }
             for terms in terms_of(provider, &request.terms, years) {
                 let mut offers: Vec<&Offer> = provider.offers.iter().collect();
-                offers.retain(|offer| listed(&request.regions, &offer.region));
+                offers.retain(|offer| request.takes(provider, offer));
                 if hosts.is_empty() {
                     offers = cheapest_regions(provider, &offers, terms);
                 }
@@ -133,6 +142,17 @@ impl Instances {
     /// The instance of that id, if it is among these.
     pub(crate) fn host(&self, id: &str) -> Option<&Host> {
         self.hosts.iter().find(|host| host.id == id)
+    }
+
+    /// Ids of these that are not among `others`, of accelerators that a question allows.
+    pub(crate) fn beyond(&self, others: &Self, selection: &Selection) -> Vec<String> {
+        let is_named = |host: &Host| {
+            let included = host.includes.as_ref();
+            included.is_some_and(|own| selection.names_any(&[&own.accelerator]))
+        };
+        let hosts = self.hosts.iter();
+        let beyond = hosts.filter(|host| is_named(host) && others.host(&host.id).is_none());
+        beyond.map(|host| host.id.clone()).collect()
     }
 
     /// The network between instances of that id, if they have one.

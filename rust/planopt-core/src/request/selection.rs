@@ -17,7 +17,8 @@ pub struct Considered {
     pub rent: Option<RentRequest>,
 }
 
-/// Accelerators that a question would allow and that nothing can be built of.
+/// Accelerators that a question would allow and that nothing can be built of, and offers that it
+/// would take of another class.
 ///
 /// # Errors
 ///
@@ -29,7 +30,15 @@ pub fn left_out(catalog: &Catalog, request: &Considered) -> Result<LeftOut, Vec<
     };
     let rented = Instances::rented(catalog, rent, &hardware.hosts)?;
     let selection = select(catalog, hardware, Some(&rented))?;
-    Ok(selection.left_out(&rented.inventory(catalog)))
+    let of_any = RentRequest {
+        classes: Vec::new(),
+        ..rent.clone()
+    };
+    let every = Instances::rented(catalog, &of_any, &hardware.hosts)?;
+    Ok(LeftOut {
+        class: every.beyond(&rented, &selection),
+        ..selection.left_out(&rented.inventory(catalog))
+    })
 }
 
 /// What the question allows.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::reader::{Reader, unknown_word};
 use super::request::{Hardware, Money};
-use crate::catalog::{Catalog, Host, Kind, PriceChoice, describe_architecture};
+use crate::catalog::{Catalog, Class, Host, Kind, PriceChoice, describe_architecture};
 use crate::diagnostic::{Diagnostic, code};
 use crate::hardware::{RentRequest, Selection};
 use crate::request::ModelRequest;
@@ -124,6 +124,7 @@ pub(super) fn recorded(
     let mut recorded = reader.recorded();
     let Acquisition { way, rent } = acquisition;
     let terms: &[String] = if way == "buy" { &[] } else { &rent.terms };
+    recorded.insert("provider_classes".to_owned(), json!(rent.classes));
     for (name, value) in [
         ("billing", terms),
         ("accelerators", &hardware.accelerators),
@@ -230,11 +231,16 @@ impl Acquisition {
 
     /// How to come by hardware, and where from; what is asked about renting is out of place where
     /// everything is bought.
-    pub(super) fn of(reader: &mut Reader, catalog: &Catalog, money: &Money) -> Self {
+    pub(super) fn of(
+        reader: &mut Reader,
+        catalog: &Catalog,
+        money: &Money,
+        hosts: &[String],
+    ) -> Self {
         let way = money.acquire.as_deref().unwrap_or("buy");
         if way == "buy" {
             reader.out_of_place(
-                &["billing", "provider", "region"],
+                &["billing", "provider", "provider_class", "region"],
                 "is about renting, and this question buys",
                 "--procurement rent or --procurement both beside it",
             );
@@ -250,6 +256,7 @@ impl Acquisition {
                 terms,
                 providers: money.provider.clone(),
                 regions: money.region.clone(),
+                classes: classes(reader, catalog, money, hosts),
             },
         };
         acquisition.look_up(reader, catalog);
@@ -277,6 +284,30 @@ impl Acquisition {
             }
         }
     }
+}
+
+/// Classes of offers that are asked for; where that is not said, those of providers and offers
+/// that are named as well.
+fn classes(reader: &Reader, catalog: &Catalog, money: &Money, hosts: &[String]) -> Vec<Class> {
+    let words = &money.provider_class;
+    let mut named = Vec::new();
+    if !reader.is_given("provider_class")
+        && let Ok(providers) = catalog.providers()
+    {
+        for provider in providers.values().map(|entry| &entry.entity) {
+            if money.provider.contains(&provider.id) {
+                named.push(provider.class);
+            }
+            let offers = provider.offers.iter();
+            let asked = offers.filter(|offer| hosts.contains(&offer.id(&provider.id)));
+            named.extend(asked.map(|offer| provider.class_of(offer)));
+        }
+    }
+    let is_asked = |word: &str| words.iter().any(|asked| asked == "any" || asked == word);
+    let all = Class::ALL.into_iter();
+    all.filter(|(word, class)| is_asked(word) || named.contains(class))
+        .map(|(_, class)| class)
+        .collect()
 }
 
 /// The model, said to be assumed where it is the usual one.

@@ -217,6 +217,7 @@ pub(super) struct Money {
     #[serde(deserialize_with = "one_or_more")]
     pub(super) provider: Vec<String>,
     pub(super) region: Vec<String>,
+    pub(super) provider_class: Vec<String>,
     pub(super) price: BTreeMap<String, f64>,
     pub(super) discount: BTreeMap<String, f64>,
     pub(super) vat: Option<f64>,

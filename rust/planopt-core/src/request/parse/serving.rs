@@ -51,7 +51,7 @@ pub(super) fn question(
         Some(requests) => requests * output,
         None => request.promises.throughput.unwrap_or(0.0),
     };
-    let acquisition = Acquisition::of(reading, catalog, &request.money);
+    let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);
     let (budget_usd, budget_usd_per_hour) = budget(reading, &acquisition, request.money.budget);
     let accelerators = request.hardware.accelerators.clone();
     let hardware = market::selection(reading, catalog, &request.hardware, accelerators);

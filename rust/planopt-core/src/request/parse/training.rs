@@ -35,7 +35,7 @@ pub(super) fn question(
     model(reading, &request.model.name, &mut assumed);
     let recipe = filled_in(reading, catalog, &request, &mut assumed);
     reading.require("tokens", "a number of tokens, such as `2T`");
-    let acquisition = Acquisition::of(reading, catalog, &request.money);
+    let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);
     if acquisition.way == "rent" && !reading.is_edited() {
         reading.out_of_place(
             &OF_WHAT_IS_BOUGHT,
