@@ -32,6 +32,7 @@ __all__ = [
     "read_options",
     "rent_usd",
     "run_seconds",
+    "scenarios",
     "step_seconds",
     "tensor_intensity",
     "tokens_per_second",
@@ -100,6 +101,7 @@ class Catalog:
 
 def formats() -> list[str]: ...
 def parse_quantity(text: str, dimension: str) -> float: ...
+def scenarios(asked: bytes) -> bytes: ...
 def capital_usd_per_hour(price_usd: float, years: float) -> float: ...
 def energy_usd_per_hour(
     power_watts: float, duty: float, pue: float, usd_per_kwh: float

@@ -68,7 +68,7 @@ def _unknown(accelerator: str) -> Kind:
     return Kind(accelerator=accelerator, low=1 / WHERE_UNKNOWN, high=WHERE_UNKNOWN)
 
 
-def _median(kind: Kind) -> float:
+def median(kind: Kind) -> float:
     """Half of its steps are longer: the prediction, where the interval holds it."""
     return 1.0 if kind.low <= 1 <= kind.high else math.sqrt(kind.low * kind.high)
 
@@ -81,23 +81,23 @@ def slower(kind: Kind, confidence: float | None) -> float:
     if confidence is None:
         return 1.0
     deviations = _NORMAL.inv_cdf(confidence) / _END
-    median = _median(kind)
+    middle = median(kind)
     end = kind.high if deviations > 0 else kind.low
-    return float(median * (end / median) ** abs(deviations))
+    return float(middle * (end / middle) ** abs(deviations))
 
 
 def chance(kind: Kind, longer: float) -> float:
     """Chance that steps are no more than so many times longer than predicted."""
-    median = _median(kind)
-    end = kind.high if longer > median else kind.low
-    if end == median:  # nothing is known to lie beyond
-        return float(longer >= median)
-    if longer == median:
+    middle = median(kind)
+    end = kind.high if longer > middle else kind.low
+    if end == middle:  # nothing is known to lie beyond
+        return float(longer >= middle)
+    if longer == middle:
         return 0.5
     return _NORMAL.cdf(
-        math.copysign(_END, longer - median)
-        * math.log(longer / median)
-        / math.log(end / median)
+        math.copysign(_END, longer - middle)
+        * math.log(longer / middle)
+        / math.log(end / middle)
     )
 
 

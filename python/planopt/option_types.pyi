@@ -123,6 +123,7 @@ class SolveOptions(
     condition: str | None
     sell: Mapping[str, float | str] | Sequence[str] | str | None
     price_band: float | str | None
+    scenarios: float | str | None
     steps: bool
     time_limit: float | str | None
     memory_limit: float | str | None
@@ -135,6 +136,7 @@ class TrainOptions(
     evidence: str | None
     tokens: float | str | None
     condition: str | None
+    scenarios: float | str | None
     time_limit: float | str | None
 
 class FleetOptions(OfAll, total=False):

@@ -51,9 +51,9 @@ class Kind:
         """Return the multiple of a prediction that a share of steps is below."""
         if confidence is None:
             return 1.0
-        return self._at(_deviations(confidence))
+        return self.at(_deviations(confidence))
 
-    def _at(self, deviations: float) -> float:
+    def at(self, deviations: float) -> float:
         """Return the multiple so many standard deviations from the median."""
         end = math.log((self.high if deviations > 0 else self.low) / self.median)
         of_the_end = abs(deviations) / _deviations(1 - _TENTH)
@@ -64,7 +64,7 @@ class Kind:
         least, most = -_FAR, _FAR
         for _ in range(_HALVINGS):
             middle = (least + most) / 2
-            if self._at(middle) <= longer:
+            if self.at(middle) <= longer:
                 least = middle
             else:
                 most = middle

@@ -233,6 +233,7 @@ FIELDS: Final[dict[str, Mark]] = {
     "search": "informative",
     "assumed": "informative",
     "assumptions": "informative",
+    "scenarios": "verified",
     "confidence": "verified",
     "probability": "verified",
     "price_usd_at_confidence_50": "checked",

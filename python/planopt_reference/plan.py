@@ -48,6 +48,7 @@ from planopt_reference.question import (
 )
 from planopt_reference.remarks import serving_remarks
 from planopt_reference.rent import RentError, is_offer
+from planopt_reference.scenarios import scenario_mismatches
 from planopt_reference.serving import evaluate_serving
 from planopt_reference.training.plan import training_plan_mismatches
 from planopt_reference.units import MICRO_USD_PER_USD
@@ -207,6 +208,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
             yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
         yield from rate_mismatches(plan, request)
         yield from _certainty_mismatches(plan, request, deployments, facts)
+        yield from scenario_mismatches(plan, request, facts)
         yield from serving_remarks(plan, request, facts)
         yield from _outcome_mismatches(plan, request, deployments, facts)
     except _NOT_RECOMPUTABLE as error:

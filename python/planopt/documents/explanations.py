@@ -200,6 +200,58 @@ class Uncertainty(Struct, frozen=True, kw_only=True):
     """What the runner-up costs more at the prices said."""
 
 
+class Risk(Struct, frozen=True, kw_only=True):
+    """What a plan comes to over many worlds.
+
+    It costs its price there, and what is bought later where it does not hold.
+    """
+
+    p_best: float
+    """Share of the worlds in which it is the cheapest that holds."""
+    p_holds: float
+    """Share of the worlds in which it keeps its promises."""
+    price_usd_p50: float
+    price_usd_p80: float
+    price_usd_p95: float
+    cvar95_usd: float
+    """Mean of the worst twentieth."""
+
+
+class RiskOfPlan(Risk, frozen=True, kw_only=True):
+    """The plan, or an alternative, beside the best of each world."""
+
+    summary: str
+    """As `alternatives` have it, or `the plan`."""
+    accelerator: str
+    """Of its first deployment."""
+    regret_usd_p50: float
+    """What it costs more than the least of the world."""
+    regret_usd_p80: float
+    regret_usd_p95: float
+
+
+class Scenarios(Risk, frozen=True, kw_only=True):
+    """The plan and its alternatives in the same worlds."""
+
+    drawn: int
+    """Worlds that were drawn."""
+    seed: int
+    """What they were drawn from."""
+    demand_spread: float
+    """Standard deviation of the logarithm of demand; assumed."""
+    common_price_spread: float
+    """The same of what memory and wafers do to prices of accelerators and hosts;
+    assumed."""
+    own_price_spread: float
+    """The same of the price of each part; assumed."""
+    later_price_ratio: float
+    """Price of what is bought later over today's; assumed."""
+    p_none_holds: float
+    """Share of the worlds in which none of them holds."""
+    regret: tuple[RiskOfPlan, ...]
+    """The plan first, then its alternatives within all limits."""
+
+
 class TrainingAlternative(_Other, frozen=True, kw_only=True):
     """Another cluster, and why it was not chosen."""
 

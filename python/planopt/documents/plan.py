@@ -22,6 +22,7 @@ from planopt.documents.explanations import (
     Change,
     Infeasibility,
     RentOrBuy,
+    Scenarios,
     Sensitivity,
     Step,
     TrainingAlternative,
@@ -128,6 +129,8 @@ class Request(Struct, frozen=True, kw_only=True):
     provider_classes: tuple[str, ...] = ()
     """Whose machines: of a ``hyperscaler``, a ``cloud``, a ``marketplace``."""
     regions: tuple[str, ...] = ()
+    scenarios: int | None = None
+    """Worlds in which the plan is compared with its alternatives."""
     price_band: float | None = None
     """Share by which each price may be off."""
     confidence: str | None = None
@@ -285,6 +288,8 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     """Price of the cheapest plan that is held with a confidence of 50 %."""
     price_usd_at_confidence_95: float | None = None
     """The same of 95 %."""
+    scenarios: Scenarios | None = None
+    """How it does beside its alternatives, where `--scenarios` was asked for."""
     evidence: Evidence | None = None
     """What its predictions are known by: as good as for the worst of its kinds."""
     totals: Totals = msgspec.field(default_factory=Totals)

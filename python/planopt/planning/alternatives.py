@@ -83,6 +83,11 @@ def _why_no_build(other: Build, chosen: Build, *, hourly: bool) -> str:
     return "same price; more dollars per token, more power or later by name"
 
 
+def is_within(other: Alternative | TrainingAlternative) -> bool:
+    """Whether a build is within all limits, so that only money speaks against it."""
+    return "more" in other.why_not and "over" not in other.why_not
+
+
 # --- Of training ----------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import PriceRange, Uncertainty
 from planopt.money import of_a_dollar
+from planopt.planning.alternatives import is_within
 from planopt.planning.flips import flips
 from planopt.units import MICRO_USD
 
@@ -42,7 +43,7 @@ def uncertainty(
         for line in chosen.bill_of_materials
         if not line.owned
     )
-    next_best = next((each for each in others if _is_possible(each)), None)
+    next_best = next(filter(is_within, others), None)
     return Uncertainty(
         price_band=band,
         prices=ranges,
@@ -54,11 +55,6 @@ def uncertainty(
         if next_best is None
         else _paid(question, next_best) - _paid(question, chosen),
     )
-
-
-def _is_possible(other: Alternative) -> bool:
-    """Whether a build is within all limits, so that only money speaks against it."""
-    return "more" in other.why_not and "over" not in other.why_not
 
 
 def _paid(question: ServingQuestion, build: Build | Alternative) -> float:

@@ -30,6 +30,7 @@ from planopt.planning.pools import beats, disaggregated
 from planopt.planning.price_ranges import uncertainty
 from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
+from planopt.planning.scenarios import with_scenarios
 from planopt.planning.sensitivity import is_wide, sensitivities, steps
 from planopt.planning.settle import missed, settled
 from planopt.planning.warnings import flipped, serving_warnings
@@ -155,6 +156,7 @@ class Serving:
             sensitivity=flips,
             warnings=(*plan.warnings, *flipped(flips)),
         )
+        plan = with_scenarios(plan, question)
         return plan if is_wide(question) else priced(plan, question, self._price)
 
     def _price(self, question: ServingQuestion) -> float | None:

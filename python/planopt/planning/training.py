@@ -18,6 +18,7 @@ from planopt.planning.heterogeneous import heterogeneous
 from planopt.planning.nearest import why_no_cluster
 from planopt.planning.question import TrainingQuestion
 from planopt.planning.rented_runs import renting
+from planopt.planning.scenarios import with_scenarios
 from planopt.planning.sensitivity import run_sensitivities
 from planopt.planning.warnings import run_warnings
 from planopt.price_sources import oldest_price
@@ -100,7 +101,7 @@ class Training:
             heterogeneous=heterogeneous(question),
             renting=renting(question, chosen),
         )
-        return priced(plan, question, _price)
+        return priced(with_scenarios(plan, question), question, _price)
 
     def infeasible(
         self, question: TrainingQuestion, purchase: Purchase, started: float

@@ -30,6 +30,7 @@ from planopt.report.parts import (
 from planopt.report.pools import pools
 from planopt.report.renting import prices, rent_or_buy, rented_runs, steps
 from planopt.report.style import bad, good
+from planopt.report.sureness import risks
 from planopt.report.table import Report, Section, Sentence, Table, listed
 from planopt.report.training import run, training_figures, training_layout
 
@@ -91,6 +92,7 @@ def _serving(plan: Plan) -> list[Block]:
         pooled,
         Section("Best by objective", *_answers(plan)),
         Section("Alternatives", _alternatives(plan)),
+        _scenarios(plan),
         _flips(plan),
     ]
 
@@ -108,6 +110,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
         ),
         Section("", *([bill(plan.bill_of_materials)] if plan.deployments else [])),
         Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),
+        _scenarios(plan),
         Section("All of them in one run", _clusters(plan.heterogeneous, "limits")),
         Section("Rented instead, on demand", *rented_runs(plan.renting)),
         _flips(plan),
@@ -186,6 +189,11 @@ def _clusters(clusters: Sequence[TrainingAlternative], last: str) -> Table:
         for each in clusters
     ]
     return Table(("", ">number", ">price", ">days", ">MFU", ">the run", last), rows)
+
+
+def _scenarios(plan: PlanDocument) -> Section:
+    told = () if plan.scenarios is None else risks(plan.scenarios)
+    return Section("Scenarios", *told)
 
 
 def _flips(plan: PlanDocument) -> Section:

@@ -1,4 +1,4 @@
-"""How sure a plan is: two lines of its first screen."""
+"""How sure a plan is: lines of its first screen, and worlds it was compared in."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 from planopt.price_sources import is_rough
 from planopt.report.numbers import count, money
 from planopt.report.screen import Parts
+from planopt.report.table import Sentence, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.documents.explanations import Scenarios
     from planopt.documents.plan import PlanDocument
+    from planopt.report.table import Block
 
 _GRADES = {
     "measured": "measured on this accelerator and model kind",
@@ -43,4 +48,53 @@ def sureness(plan: PlanDocument) -> list[Parts]:
         for at, usd in prices.items()
         if usd is not None
     ]
-    return [Parts("Evidence", said), *([Parts("Chance", chance)] if chance else [])]
+    lines = {
+        "Evidence": said,
+        "Chance": chance,
+        "Scenarios": _scenarios(plan.scenarios),
+    }
+    return [Parts(label, parts) for label, parts in lines.items() if parts]
+
+
+def _scenarios(told: Scenarios | None) -> list[str]:
+    """Say how often the plan is the best, and what it comes to at worst."""
+    if told is None:
+        return []
+    costs = {
+        "P50": told.price_usd_p50,
+        "P95": told.price_usd_p95,
+        "CVaR95": told.cvar95_usd,
+    }
+    return [
+        f"best in ~{told.p_best:.0%} of {count(told.drawn)}",
+        f"holds in ~{told.p_holds:.0%}",
+        *(f"{at} {money(usd, rough=True, whole=True)}" for at, usd in costs.items()),
+    ]
+
+
+def risks(told: Scenarios) -> Iterator[Block]:
+    """Lay the plan and its alternatives out beside each other, and say of what."""
+    costs = ">P50", ">P80", ">P95", ">CVaR95"
+    rows = [
+        (
+            each.summary,
+            *(f"{share:.0%}" for share in (each.p_best, each.p_holds)),
+            *(
+                money(usd, whole=True)
+                for usd in (
+                    *(each.price_usd_p50, each.price_usd_p80, each.price_usd_p95),
+                    *(each.cvar95_usd, each.regret_usd_p95),
+                )
+            ),
+        )
+        for each in told.regret
+    ]
+    yield Table(("", ">best", ">holds", *costs, ">regret P95"), rows)
+    yield Sentence(
+        f"{count(told.drawn)} scenarios, seed {told.seed}: demand off by "
+        f"{told.demand_spread:.0%}, prices of memory and wafers by "
+        f"{told.common_price_spread:.0%}, each part's own by "
+        f"{told.own_price_spread:.0%} (assumed), speeds as errors on file; "
+        f"none holds in {told.p_none_holds:.0%}; "
+        f"what is missing is bought later at {told.later_price_ratio:g} times its price"
+    )

@@ -21,6 +21,7 @@ from planopt_reference.outlays import (
     peak_mismatches,
 )
 from planopt_reference.remarks import run_remarks
+from planopt_reference.scenarios import scenario_mismatches
 from planopt_reference.training.cluster import cluster, rented_cluster
 from planopt_reference.training.evaluation import evaluate_training
 from planopt_reference.training.run import HOURS_PER_DAY, energy_of
@@ -137,6 +138,7 @@ def training_plan_mismatches(
         reason = "the plan does not have the time that its confidence needs"
         yield Mismatch("request.deadline_seconds", deadline, limits[name], reason)
     yield from certainty_mismatches(plan, request, {name: known}, limits)
+    yield from scenario_mismatches(plan, request, facts)
     yield from run_remarks(plan, request, facts)
     yield from outcome_mismatches(plan, price / MICRO_USD_PER_USD)
 

@@ -29,7 +29,7 @@ mod _native {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     use planopt_core::training::bounds;
-    use planopt_core::{cost, format, options, quantity, request, search, serving};
+    use planopt_core::{cost, format, options, plan, quantity, request, search, serving};
 
     use crate::errors::quantity_error;
 
@@ -306,6 +306,17 @@ mod _native {
         let found = py.detach(|| search::cheapest_cover(&steps, losses, &ways, below));
         let cover = found.cover.map(|cover| (cover.kept, cover.rented));
         Ok((found.bound, cover))
+    }
+
+    /// Compares plans under scenarios of demand, prices and errors, as JSON.
+    ///
+    /// Raises
+    /// ------
+    /// `ValueError`
+    ///     If the question is something else.
+    #[pyfunction]
+    fn scenarios(asked: &[u8]) -> PyResult<Vec<u8>> {
+        crate::json::written(&plan::scenarios::compare(&crate::json::read(asked)?))
     }
 
     /// The table of options as JSON.

@@ -21,7 +21,11 @@ from planopt.report.numbers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planopt.documents.explanations import Alternative, TrainingAlternative
+    from planopt.documents.explanations import (
+        Alternative,
+        RiskOfPlan,
+        TrainingAlternative,
+    )
     from planopt.documents.plan import PlanDocument
 
 
@@ -167,6 +171,8 @@ def _others(plan: PlanDocument) -> Iterator[Section]:
     """Yield what else there was, of a plan of either kind, or of none."""
     if plan.infeasibility is not None:
         yield _changes(plan)
+    if plan.scenarios is not None:
+        yield Section("Scenarios", _SCENARIOS, [*map(_risk, plan.scenarios.regret)])
     match plan:
         case Plan():
             yield Section("Alternatives", _BUILD, [*map(_build, plan.alternatives)])
@@ -191,6 +197,19 @@ _CLUSTER = (
     *(_OF, _PURCHASE, Column("days", "d", rate), Column("MFU", "", percent)),
     _WHY_NOT,
 )
+
+
+_SCENARIOS = (
+    *(_OF, Column("best", "", percent), Column("holds", "", percent)),
+    *(Column(f"cost {at}", "USD", _whole) for at in ("P50", "P80", "P95", "CVaR95")),
+    *(Column(f"regret {at}", "USD", _whole) for at in ("P50", "P80", "P95")),
+)
+
+
+def _risk(each: RiskOfPlan) -> tuple[object, ...]:
+    costs = each.price_usd_p50, each.price_usd_p80, each.price_usd_p95
+    regrets = each.regret_usd_p50, each.regret_usd_p80, each.regret_usd_p95
+    return each.summary, each.p_best, each.p_holds, *costs, each.cvar95_usd, *regrets
 
 
 def _build(each: Alternative) -> tuple[object, ...]:

@@ -1,10 +1,11 @@
 //! Plans put together from evaluations: models on hardware, a bill with the sources of its prices,
-//! totals, and prediction intervals.
+//! totals, prediction intervals, and scenarios.
 
 mod bill;
 mod cluster;
 mod deployment;
 mod intervals;
+pub mod scenarios;
 pub mod serving;
 pub mod training;
 pub mod training_problem;

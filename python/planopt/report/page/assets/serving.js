@@ -154,6 +154,7 @@ function servingPage(plan) {
     pools(plan),
     limits(plan),
     bands(plan),
+    scenarios(plan),
     pair(busy(plan), sessions(plan)),
     pair(sure(plan), rests(plan), HALVES),
   ];

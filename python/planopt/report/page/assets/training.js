@@ -137,6 +137,7 @@ function trainingPage(plan) {
     pair(peak(plan), failures(plan), HALVES),
     priceAgainstDays(plan),
     clusters(plan),
+    scenarios(plan),
     renting(plan),
     pair(sure(plan), moves(plan)),
     rests(plan),

@@ -203,6 +203,20 @@ fn not_both(reader: &mut Reader, accelerators: &[String], exclude: &[String]) {
     reader.push(problem.accepted("accelerators that --accelerators does not name"));
 }
 
+/// Scenarios compare purchases by what they cost: refuses them for what is rented, and where
+/// something else is best.
+pub(super) fn look_at_scenarios(reader: &mut Reader, acquisition: &Acquisition, objective: &str) {
+    let is_cheapest = objective == "cheapest" && acquisition.way == "buy";
+    if reader.is_given("scenarios") && !is_cheapest && !reader.is_edited() {
+        reader.wrong(
+            code::CONTRADICTION,
+            "scenarios",
+            "scenarios compare purchases that keep promises by their price",
+            "--procurement buy and --objective cheapest (of `train`: --deadline)",
+        );
+    }
+}
+
 /// Refuses prices of what there is not, and discounts of vendors that there are not.
 pub(super) fn look_up_prices(reader: &mut Reader, catalog: &Catalog, money: &Money) {
     for (id, usd) in &money.price {

@@ -56,6 +56,8 @@ pub(super) fn question(
     let accelerators = request.hardware.accelerators.clone();
     let hardware = market::selection(reading, catalog, &request.hardware, accelerators);
     market::look_up_prices(reading, catalog, &request.money);
+    let objective = request.money.objective.as_deref().unwrap_or("cheapest");
+    market::look_at_scenarios(reading, &acquisition, objective);
     let percentile = percentile(reading, &request, load, &mut assumed);
     let users = users(reading, &request, throughput > 0.0, &mut assumed);
     look_up_model(reading, catalog, &model.name);

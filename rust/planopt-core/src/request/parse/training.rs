@@ -62,6 +62,7 @@ pub(super) fn question(
     let objective = request.money.objective.clone();
     let usual = if in_time { "cheapest" } else { "throughput" };
     let objective = objective.unwrap_or_else(|| usual.to_owned());
+    market::look_at_scenarios(reading, &acquisition, &objective);
     let is_fastest = objective == "throughput";
     let budget = sum(reading, &request);
     let stock = match kinds.as_slice() {

@@ -1,0 +1,177 @@
+"""A plan and its alternatives in the same worlds of demand, prices and errors.
+
+The core draws and compares them (docs/reference/model.md, section 9). Here it is read
+off a plan how much longer steps of each may be, and what each carries of the demand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from planopt._native import scenarios as compared
+from planopt.confidence import kinds, median
+from planopt.documents.explanations import Risk, Scenarios
+from planopt.documents.plan import Plan, TrainingPlan
+from planopt.planning.alternatives import is_within
+from planopt.summary import summed_up
+from planopt.units import SECONDS_PER_DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planopt.documents.parts import BomLine
+    from planopt.planning.question import ServingQuestion, TrainingQuestion
+
+SEED = 1
+"""The same worlds for every question, so that two plans differ by what they are."""
+THE_PLAN = "the plan"
+_OF_MEMORY_AND_WAFERS = ("accelerator", "host")
+"""Kinds of parts that are dearer where memory and wafers are."""
+
+PlanT = TypeVar("PlanT", Plan, TrainingPlan)
+
+
+class _Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """One plan: card of each deployment, room of its steps, and what it carries."""
+
+    summary: str
+    bill: Sequence[BomLine]
+    runs: Sequence[tuple[str, float | None, float | None]]
+    most: float | None = None
+
+
+def with_scenarios(plan: PlanT, question: ServingQuestion | TrainingQuestion) -> PlanT:
+    """Let a plan say how it does beside its alternatives, where that is asked for."""
+    number = question.problem.scenarios
+    if number is None:
+        return plan
+    offers = [*_offers(plan)]
+    asked = {
+        "scenarios": number,
+        "seed": SEED,
+        "demand_varies": isinstance(plan, Plan),
+        **_put_up(question, offers),
+    }
+    told = msgspec.json.decode(compared(msgspec.json.encode(asked)))
+    risks = [
+        {"summary": offer.summary, "accelerator": offer.runs[0][0], **risk}
+        for offer, risk in zip(offers, told.pop("plans"), strict=True)
+    ]
+    own = {name: risks[0][name] for name in Risk.__struct_fields__}
+    whole = {"drawn": number, "seed": SEED, "regret": risks, **told, **own}
+    plan = replace(plan, scenarios=msgspec.convert(whole, Scenarios))
+    # Its facts are those of the alternatives, too.
+    return summed_up(plan, question.catalog)
+
+
+def _put_up(
+    question: ServingQuestion | TrainingQuestion, offers: Sequence[_Offer]
+) -> dict[str, object]:
+    """Put plans up, with parts and kinds by their places."""
+    bills = [
+        [line for line in each.bill if line.price_usd and not line.owned]
+        for each in offers
+    ]
+    parts = sorted({(line.kind, line.id) for bill in bills for line in bill})
+    names = sorted({card for each in offers for card, _, _ in each.runs})
+    found = kinds(question.catalog, question.problem, names)
+    return {
+        "parts": [
+            (f"{kind}/{id_}", kind in _OF_MEMORY_AND_WAFERS) for kind, id_ in parts
+        ],
+        "kinds": [
+            (name, median(found[name]), found[name].low, found[name].high)
+            for name in names
+        ],
+        "plans": [
+            {
+                "lines": [
+                    (parts.index((line.kind, line.id)), line.price_usd) for line in bill
+                ],
+                "runs": [
+                    (names.index(card), room, carried)
+                    for card, room, carried in each.runs
+                ],
+                "most": each.most,
+            }
+            for each, bill in zip(offers, bills, strict=True)
+        ],
+    }
+
+
+def _offers(plan: Plan | TrainingPlan) -> Iterator[_Offer]:
+    return _served(plan) if isinstance(plan, Plan) else _run(plan)
+
+
+def _served(plan: Plan) -> Iterator[_Offer]:
+    """Only the plan was simulated: others have its room by the speed of their steps."""
+    request, deployed, known = plan.request, plan.deployments, plan.evidence
+    is_timed = request.target_tokens_per_second or request.ttft_seconds
+    held_to = {
+        kind.accelerator: kind.held_to if is_timed else None
+        for kind in (known.kinds if known else ())
+    }
+    cards = [each.candidate.accelerator for each in deployed]
+    room = [held_to.get(card) for card in cards]
+    steps = [each.evaluation.decode for each in deployed]
+    rates = [
+        (step.tokens_per_second or 0.0) * each.replicas
+        for each, step in zip(deployed, steps, strict=True)
+    ]
+    yield _Offer(
+        summary=THE_PLAN,
+        bill=plan.bill_of_materials,
+        runs=[*zip(cards, room, _carried(plan, rates, room), strict=True)],
+        most=_most(plan, plan.totals.concurrency),
+    )
+    slowest = min(step.tokens_per_second_per_user or 0.0 for step in steps)
+    least = min((each for each in room if each is not None), default=None)
+    for other in filter(is_within, plan.alternatives):
+        if other.candidate is not None:
+            faster = (other.tokens_per_second_per_user or 0.0) / (slowest or 1.0)
+            of_other = None if least is None else least * faster
+            (carried,) = _carried(plan, [other.tokens_per_second or 0.0], [of_other])
+            yield _Offer(
+                summary=other.summary,
+                bill=other.bill_of_materials,
+                runs=[(other.candidate.accelerator, of_other, carried)],
+                most=_most(plan, other.users),
+            )
+
+
+def _carried(
+    plan: Plan, rates: Sequence[float], room: Sequence[float | None]
+) -> list[float | None]:
+    """Under a load, the same engine slowed down is the load sped up."""
+    asked = plan.request.throughput_tokens_per_second
+    if asked:
+        return [rate / asked for rate in rates]
+    if plan.request.percentile is None or None in room:
+        return [None] * len(rates)
+    both = zip(rates, room, strict=True)
+    return [(each or 0.0) * rate / (sum(rates) or 1.0) for rate, each in both]
+
+
+def _most(plan: Plan, users: int | None) -> float | None:
+    request = plan.request
+    if request.requests_per_second or not (request.concurrency and users):
+        return None
+    return users / request.concurrency
+
+
+def _run(plan: TrainingPlan) -> Iterator[_Offer]:
+    """Put runs up: each has its deadline, and nothing more to carry."""
+    deadline, own = plan.request.deadline_seconds, plan.deployments[0]
+    first = THE_PLAN, own.candidate, own.evaluation.days, plan.bill_of_materials
+    others = (
+        (each.summary, each.candidate, each.days, each.bill_of_materials)
+        for each in filter(is_within, plan.alternatives)
+    )
+    for summary, candidate, days, bill in (first, *others):
+        if candidate is not None:
+            room = deadline / SECONDS_PER_DAY / days if deadline and days else None
+            runs = [(candidate.accelerator, room, None)]
+            yield _Offer(summary=summary, bill=bill, runs=runs)

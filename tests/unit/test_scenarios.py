@@ -1,0 +1,106 @@
+"""A plan beside its alternatives in drawn scenarios, and forgeries of what it says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import planopt
+from forging import forged
+from planopt.catalog.open import bundled_folder
+from planopt.errors import InputError
+from planopt.report.page.markdown import markdown
+from planopt.report.plan import render_plan
+from planopt_reference import verify_plan
+
+if TYPE_CHECKING:
+    from planopt.documents.plan import Plan
+
+
+def solved(**changed: Any) -> Plan:
+    return planopt.solve(
+        "llama-3.1-8b",
+        **{"target": "20tok/s", "load": "steady", "users": 32, **changed},
+    )
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return solved(scenarios=200)
+
+
+def refused(document: Any) -> str:
+    return " ".join(each.field for each in verify_plan(document, bundled_folder()))
+
+
+def test_a_plan_is_verified_with_its_scenarios(plan: Plan) -> None:
+    told = plan.scenarios
+    assert told is not None
+    assert refused(json.loads(plan.to_json())) == ""
+    own, *others = told.regret
+    assert others, "there is something to choose from"
+    assert (own.p_best, own.p_holds, own.cvar95_usd) == (
+        *(told.p_best, told.p_holds),
+        told.cvar95_usd,
+    )
+    shares = told.p_none_holds + sum(each.p_best for each in told.regret)
+    assert shares == pytest.approx(1)
+    for each in told.regret:
+        assert each.p_best <= each.p_holds
+        assert each.price_usd_p50 <= each.price_usd_p80 <= each.price_usd_p95
+        assert each.price_usd_p95 <= each.cvar95_usd
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("scenarios.p_best", 0.99),
+        ("scenarios.p_holds", 0.99),
+        ("scenarios.p_none_holds", 0.0),
+        ("scenarios.cvar95_usd", 1.0),
+        ("scenarios.demand_spread", 0.0),
+        ("scenarios.seed", 2),
+        ("scenarios.drawn", 100),
+        ("scenarios.regret[1].p_best", 0.99),
+        ("scenarios.regret[1].regret_usd_p95", 0.0),
+        ("scenarios.regret[1].accelerator", "h100-sxm"),
+        ("scenarios.regret[1].summary", "something cheap"),
+        ("scenarios", None),
+        ("request.scenarios", None),
+    ],
+)
+def test_no_forgery_passes(plan: Plan, field: str, value: object) -> None:
+    assert "scenarios" in refused(forged(json.loads(plan.to_json()), field, value))
+
+
+def test_the_same_question_has_the_same_scenarios(plan: Plan) -> None:
+    assert solved(scenarios=200).scenarios == plan.scenarios
+
+
+def test_scenarios_are_shown(plan: Plan) -> None:
+    assert plan.scenarios is not None
+    line = f"holds in ~{plan.scenarios.p_holds:.0%}"
+    screen = str(render_plan(plan))
+    assert line in screen
+    assert len(screen.splitlines()) <= 24
+    for text in (str(render_plan(plan, details=True)), markdown(plan)):
+        assert "CVaR95" in text
+    without = solved()
+    assert without.scenarios is None
+    assert "Scenarios" not in str(render_plan(without, details=True))
+
+
+def test_runs_are_compared_at_the_demand_that_was_asked() -> None:
+    plan = planopt.train("llama-2-7b", tokens="50B", deadline="30d", scenarios=200)
+    assert plan.scenarios is not None
+    assert plan.scenarios.demand_spread == 0
+    assert len(plan.scenarios.regret) > 1
+    assert refused(json.loads(plan.to_json())) == ""
+
+
+@pytest.mark.parametrize("other", [{"procurement": "rent"}, {"objective": "latency"}])
+def test_purchases_alone_are_compared(other: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="scenarios"):
+        solved(scenarios=200, **other)
