@@ -1,4 +1,4 @@
-"""A plan and its alternatives in drawn worlds, drawn again (model.md, 9)."""
+"""A plan and its alternatives in scenarios, drawn again (model.md, 9)."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _uniform(state: int) -> float:
 def scenario_mismatches(
     plan: Document, request: Document, facts: Facts
 ) -> Iterator[Mismatch]:
-    """Draw the worlds again that a plan was compared in, where it was asked for."""
+    """Draw the scenarios again that a plan was compared in, where it was asked for."""
     told, number = plan.get("scenarios"), request.get("scenarios")
     if (told is None) != (number is None):
         yield Mismatch("scenarios", told, number, "as many as were asked for")
@@ -142,7 +142,7 @@ def scenario_mismatches(
 def _judged(
     offers: Sequence[Offer], worlds: Sequence[World]
 ) -> tuple[float, list[dict[str, float]]]:
-    """Tell the share of worlds in which none holds, and what each plan comes to."""
+    """Tell the share of scenarios in which none holds, and what each plan comes to."""
     ratio = _SPREADS["later_price_ratio"]
     costs: list[list[float]] = [[] for _ in offers]
     regrets: list[list[float]] = [[] for _ in offers]
@@ -193,7 +193,7 @@ def _risk_mismatches(
     told: Document, found: tuple[float, Sequence[Mapping[str, float]]]
 ) -> Iterator[Mismatch]:
     none, risks = found
-    reason = "of the same worlds, drawn again"
+    reason = "of the same scenarios, drawn again"
     field = "scenarios.p_none_holds"
     yield from compared(field, told.get("p_none_holds"), none, reason)
     own = {name: at for name, at in risks[0].items() if not name.startswith("regret")}

@@ -201,40 +201,45 @@ class Uncertainty(Struct, frozen=True, kw_only=True):
 
 
 class Risk(Struct, frozen=True, kw_only=True):
-    """What a plan comes to over many worlds.
+    """What a plan comes to over many scenarios.
 
     It costs its price there, and what is bought later where it does not hold.
     """
 
     p_best: float
-    """Share of the worlds in which it is the cheapest that holds."""
+    """Share of the scenarios in which it is the cheapest that holds."""
     p_holds: float
-    """Share of the worlds in which it keeps its promises."""
+    """Share of the scenarios in which it keeps its promises."""
     price_usd_p50: float
+    """Half of the scenarios cost no more."""
     price_usd_p80: float
+    """80 % of them cost no more."""
     price_usd_p95: float
+    """95 % of them cost no more."""
     cvar95_usd: float
     """Mean of the worst twentieth."""
 
 
 class RiskOfPlan(Risk, frozen=True, kw_only=True):
-    """The plan, or an alternative, beside the best of each world."""
+    """The plan, or an alternative, beside the best of each scenario."""
 
     summary: str
     """As `alternatives` have it, or `the plan`."""
     accelerator: str
     """Of its first deployment."""
     regret_usd_p50: float
-    """What it costs more than the least of the world."""
+    """What it costs more than the least of the scenario: in half of them no more."""
     regret_usd_p80: float
+    """The same in 80 %."""
     regret_usd_p95: float
+    """The same in 95 %."""
 
 
 class Scenarios(Risk, frozen=True, kw_only=True):
-    """The plan and its alternatives in the same worlds."""
+    """The plan and its alternatives in the same scenarios."""
 
     drawn: int
-    """Worlds that were drawn."""
+    """Scenarios that were drawn."""
     seed: int
     """What they were drawn from."""
     demand_spread: float
@@ -247,7 +252,7 @@ class Scenarios(Risk, frozen=True, kw_only=True):
     later_price_ratio: float
     """Price of what is bought later over today's; assumed."""
     p_none_holds: float
-    """Share of the worlds in which none of them holds."""
+    """Share of the scenarios in which none of them holds."""
     regret: tuple[RiskOfPlan, ...]
     """The plan first, then its alternatives within all limits."""
 

@@ -130,7 +130,7 @@ class Request(Struct, frozen=True, kw_only=True):
     """Whose machines: of a ``hyperscaler``, a ``cloud``, a ``marketplace``."""
     regions: tuple[str, ...] = ()
     scenarios: int | None = None
-    """Worlds in which the plan is compared with its alternatives."""
+    """Scenarios in which the plan is compared with its alternatives."""
     price_band: float | None = None
     """Share by which each price may be off."""
     confidence: str | None = None

@@ -1,4 +1,4 @@
-"""A plan and its alternatives in the same worlds of demand, prices and errors.
+"""A plan and its alternatives in the same scenarios of demand, prices and errors.
 
 The core draws and compares them (docs/reference/model.md, section 9). Here it is read
 off a plan how much longer steps of each may be, and what each carries of the demand.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from planopt.planning.question import ServingQuestion, TrainingQuestion
 
 SEED = 1
-"""The same worlds for every question, so that two plans differ by what they are."""
+"""The same scenarios for every question, so that two plans differ by what they are."""
 THE_PLAN = "the plan"
 _OF_MEMORY_AND_WAFERS = ("accelerator", "host")
 """Kinds of parts that are dearer where memory and wafers are."""

@@ -1,4 +1,4 @@
-"""How sure a plan is: lines of its first screen, and worlds it was compared in."""
+"""How sure a plan is: lines of its first screen, and scenarios it was compared in."""
 
 from __future__ import annotations
 

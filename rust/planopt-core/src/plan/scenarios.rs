@@ -2,7 +2,7 @@
 //! cheapest that holds, and what it comes to (`docs/reference/model.md`, section 9).
 //!
 //! What is drawn depends on the seed, the name of a factor and the number of the scenario, and on
-//! nothing of a plan: plans are compared in the same worlds.
+//! nothing of a plan: plans are compared in the same ones.
 
 use std::f64::consts::TAU;
 
@@ -26,7 +26,7 @@ const WORST_PERCENT: usize = 5;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
-    /// Worlds to draw.
+    /// How many are drawn.
     pub scenarios: usize,
     /// What they are drawn from.
     pub seed: u64,
