@@ -57,6 +57,8 @@ def bill_mismatches(
             reason = "bought parts have a price, rented ones that of an hour"
             yield from compared(f"{place}.{key}", table.get(key), None, reason)
         yield from compared(f"{place}.name", table.get("name"), line.name, _CATALOG)
+        there = "what is rented is not owned, and a line says whether its parts are"
+        yield from compared(f"{place}.owned", table.get("owned"), line.owned, there)
     for line in missing.values():
         yield Mismatch(field, None, line.table(), "a part is missing")
 
