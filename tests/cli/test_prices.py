@@ -338,8 +338,9 @@ def test_prices_are_counted_by_age_and_status(
 
 
 def test_an_entry_shows_the_range_of_its_price(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     _, out, _ = run("catalog", "show", "rtx-5090", capsys=capsys)
     assert "$5000, one at $3,350 to $5,800" in " ".join(out.split())
     _, out, _ = run("catalog", "show", "h100-sxm", capsys=capsys)

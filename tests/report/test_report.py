@@ -251,7 +251,7 @@ def test_totals_of_a_workbook_are_the_plans_and_follow_its_prices(
     assert float(bill[f"E{last + 1}"][1]) == pytest.approx(plan.price_usd or 0.0)
     told = {
         title: (named, value)
-        for title, named, value in (read(cost, row) for row in range(2, 20))
+        for title, named, value in (read(cost, row) for row in range(2, 30))
     }
     years = "Years until written off"
     assert told["Purchase, USD"][0] == f"Bill!E{last + 1}"
@@ -259,16 +259,19 @@ def test_totals_of_a_workbook_are_the_plans_and_follow_its_prices(
         f"Purchase, USD*(1-Share of the price that is left then)/({years}*8760)"
     )
     assert told["Electricity, USD/h"][0] == (
-        "Power, W/1000*Share of the hours that are busy*"
-        "Power usage effectiveness*Electricity, USD/kWh"
+        "(Power, W+Of it in racks, W*(Power usage effectiveness-1))/1000*"
+        "Share of the hours that are busy*Electricity, USD/kWh"
     )
     assert told["Rack space, USD/h"][0] == (
-        "Rack units/Units of a rack*A rack, USD per month/730"
+        "Rack units/Units of a rack*A rack, USD per month*12/8760"
     )
     assert told["Rent, USD/h"][0] == f"Bill!H{last + 1}"
     assert told["TCO of all years, USD"][0] == f"TCO, USD/h*{years}*8760"
-    assert cost["B17"][0] == "SUM(B13:B16)"
-    parts = [read(cost, row)[2] for row in range(13, 17)]
+    assert told["Colocation, USD/h"][0] == (
+        "Of it in racks, W/1000*Colocation, USD per kW and month*12/8760"
+    )
+    assert cost["B27"][0] == "SUM(B19:B26)"
+    parts = [read(cost, row)[2] for row in range(19, 27)]
     assert sum(parts) == pytest.approx(plan.tco_usd_per_hour)
     assert told["TCO, USD/h"][1] == pytest.approx(plan.tco_usd_per_hour)
     per_million = told["A million tokens, USD"]
