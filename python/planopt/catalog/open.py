@@ -37,6 +37,9 @@ T = TypeVar("T")
 
 DEFAULT_ASSUMPTIONS = "calibrated"
 
+ARTICLE = "article"
+"""Folder of the seed article's own catalog, which may be laid over too."""
+
 LIMITED_TO = "@"
 """What parts the id of an accelerator from a power limit, as in ``rtx-4090@350W``."""
 
@@ -64,7 +67,8 @@ class Catalog:
 
     def __init__(self, overlays: Sequence[str], assumptions: str) -> None:
         for folder in overlays:
-            if not any(path.is_dir() for path in map(Path(folder).joinpath, KINDS)):
+            kinds = map(Path(folder).joinpath, (*KINDS, ARTICLE))
+            if not any(path.is_dir() for path in kinds):
                 is_there = Path(folder).is_dir()
                 raise InputError.of(
                     "E006",

@@ -12,7 +12,7 @@ from planopt.report.table import Report, Sentence, Table
 if TYPE_CHECKING:
     from planopt.documents.ranking import Ranking, Standing, Value
 
-_BAR = 20  # characters of the longest bar
+_BAR = 16  # characters of the longest bar
 _ROW, _BAND, _LABELS, _WIDTH = 22, 5, 260, 860  # pixels of the chart
 _COLOURS = {"new": "#1b6ca8", "used": "#6aa84f", "rented": "#c27c0e"}
 
