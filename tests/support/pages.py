@@ -23,7 +23,8 @@ DATED = ("explanation/article.md",)
 """The same, of the day that they name: too long for the gate."""
 
 BLOCK = re.compile(r"^```(console|text)\n(.*?)^```", re.M | re.S)
-COLUMNS = 100
+COLUMNS = "100"
+"""Width of what is shown."""
 # What is not the same on every machine, nor at every load of it.
 TIMES = re.compile(r"(?P<count>[\d,]+ candidates in) [\d.]+ s *| · ~?\$[\d,]+ at 95%")
 
@@ -57,7 +58,6 @@ def run(command: str) -> str:
     name, *arguments = shlex.split(command)
     if name != "planopt":
         raise AssertionError(command)
-    os.environ["COLUMNS"] = str(COLUMNS)
     printed, said = io.StringIO(), io.StringIO()
     with redirect_stdout(printed), redirect_stderr(said):
         try:
@@ -83,5 +83,6 @@ def write(page: str) -> None:
 
 
 if __name__ == "__main__":
+    os.environ["COLUMNS"] = COLUMNS
     for each in sys.argv[1:] or (*PAGES, *DATED):
         write(each)
