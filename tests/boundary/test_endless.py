@@ -28,7 +28,6 @@ def odd(tmp_path: Path) -> Path:
     tables = "".join(f"[t{number}]\nx = 1\n" for number in range(20_000))
     (tmp_path / "tables.toml").write_text(tables)
     (tmp_path / "line.toml").write_text(f'a = "{"x" * 1_000_000}" 1')
-    (tmp_path / "empty").mkdir()
     return tmp_path
 
 
@@ -50,7 +49,6 @@ def odd(tmp_path: Path) -> Path:
         ["sweep", "deep.toml", "--out", "parts"],
         ["sweep", "/dev/zero", "--out", "parts"],
         ["solve", "--traffic", "/dev/zero", "--target", "5tok/s"],
-        ["solve", "--catalog", "empty", "--target", "5tok/s"],
         ["validate", "--data", "/dev/zero"],
         ["import", "--from", "vllm", "deep.toml"],
     ],

@@ -26,7 +26,11 @@ BLOCK = re.compile(r"^```(console|text)\n(.*?)^```", re.M | re.S)
 COLUMNS = "100"
 """Width of what is shown."""
 # What is not the same on every machine, nor at every load of it.
-TIMES = re.compile(r"(?P<count>[\d,]+ candidates in) [\d.]+ s *| · ~?\$[\d,]+ at 95%")
+TIMES = re.compile(
+    r"(?P<count>[\d,]+ candidates in) [\d.]+ s *| · ~?\$[\d,]+ at (?:50|95)%"
+    r"|(?<=\)) · \d+ more$",
+    re.M,
+)
 
 
 def commands(page: str) -> list[str]:

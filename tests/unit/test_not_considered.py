@@ -17,8 +17,8 @@ SMALL: dict[str, Any] = {"model": "llama-3.1-8b", "target": "5tok/s"}
 def _left_out(**said: Any) -> dict[str, set[str]]:
     asked = {**SMALL, "accelerators": "rtx-4090", "load": "steady", **said}
     plan = planopt.solve(**asked)
-    assert all(each.count == len(each.names) for each in plan.not_considered)
-    left = (each for each in plan.not_considered if each.what == "accelerators")
+    left = [each for each in plan.not_considered if each.what == "accelerators"]
+    assert all(each.count == len(each.names) for each in left)
     return {each.why: set(each.names) for each in left}
 
 

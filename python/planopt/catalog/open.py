@@ -37,9 +37,6 @@ T = TypeVar("T")
 
 DEFAULT_ASSUMPTIONS = "calibrated"
 
-ARTICLE = "article"
-"""Folder of the seed article's own catalog, which may be laid over too."""
-
 LIMITED_TO = "@"
 """What parts the id of an accelerator from a power limit, as in ``rtx-4090@350W``."""
 
@@ -67,14 +64,10 @@ class Catalog:
 
     def __init__(self, overlays: Sequence[str], assumptions: str) -> None:
         for folder in overlays:
-            kinds = map(Path(folder).joinpath, (*KINDS, ARTICLE))
-            if not any(path.is_dir() for path in kinds):
-                is_there = Path(folder).is_dir()
+            if not Path(folder).is_dir():
                 raise InputError.of(
                     "E006",
-                    f"there is nothing of a catalog in `{folder}`"
-                    if is_there
-                    else f"there is no catalog folder `{folder}`",
+                    f"there is no catalog folder `{folder}`",
                     field="--catalog",
                     value=folder,
                     accepted="a folder with accelerators/, hosts/, models/ ...",
