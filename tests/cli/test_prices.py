@@ -305,7 +305,10 @@ def test_the_oldest_price_is_that_of_a_line_that_matters() -> None:
     assert oldest_price([]) is None
 
 
-def test_the_headline_says_how_old_its_prices_are(overlay: Path) -> None:
+def test_the_headline_says_how_old_its_prices_are(
+    overlay: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     plan = solved(overlay, prices={"desktop": 700})
     assert plan.oldest_price_date == "2026-10-01"
     screen = str(plan)
