@@ -217,10 +217,12 @@ mod tests {
                     continue;
                 }
                 let mut value = example(entry.kind, &entry.choices, entry.unit.as_deref());
-                if let Given::Number(number) = value {
-                    let (least, most) = entry.range();
-                    value = Given::Number(number.clamp(least, most));
-                }
+                let (least, most) = entry.range();
+                value = match value {
+                    Given::Number(number) => Given::Number(number.clamp(least, most)),
+                    Given::Whole(_) if least > 2.0 => Given::Text(least.to_string()),
+                    other => other,
+                };
                 let given = vec![(entry.argument(), value)];
                 let reader = Reader::new(command, given, None, false);
                 let read = match command.as_str() {
