@@ -106,8 +106,10 @@ def answer(
     settled = subject.settled(question, purchase)
     if settled is None:
         return subject.infeasible(question, purchase, started)
+    asked = question
     question, purchase, chosen = settled
     question.started, question.took = started, time.monotonic() - started
+    question.had_time = asked.had_time = question.may_ask_again
     plan = subject.plan(question, purchase, chosen, started)
     plan = summed_up(plan, question.catalog)
     on_progress("kept: alternatives and what would change the choice")

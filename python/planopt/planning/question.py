@@ -70,6 +70,8 @@ class Question(ABC, Generic[AskedT, BuildT]):
     """When its answer was begun, by the clock of this process."""
     took: float = 0.0
     """Seconds that its answer took."""
+    had_time: bool = True
+    """Whether there was the time to ask it with changes, once it was answered."""
     _found: Found | None = field(default=None, init=False)
     _offered: Offered | None = field(default=None, init=False)
 

@@ -89,7 +89,7 @@ def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity
 
 def is_wide(question: ServingQuestion) -> bool:
     """Whether asking nearly the same again takes seconds, or time that there is not."""
-    if not question.may_ask_again:
+    if not question.had_time:
         return True
     judged = question.problem.percentile is not None
     return judged and question.found.search.candidates_evaluated > WIDE
