@@ -116,14 +116,7 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
         ]
         told = _most("ttft", request.ttft_seconds, max(waits))
         yield structs.replace(told, percentile=request.percentile)
-    if request.throughput_tokens_per_second:
-        supplied = sum(
-            (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
-            for each in plan.deployments
-        )
-        asked = request.throughput_tokens_per_second
-        yield _least("throughput", asked, supplied, "tok/s")
-    if request.requests_per_second:
+    if request.requests_per_second and request.percentile:
         loads = [each.evaluation.under_load for each in plan.deployments]
         carried = not any(load is None or load.overloaded for load in loads)
         yield Promise(
@@ -133,7 +126,13 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
             unit="1/s",
             held=carried,
         )
-    elif request.concurrency:
+    elif request.throughput_tokens_per_second:
+        supplied = sum(
+            put_out(each) * (each.hardware.goodput or 1.0) for each in plan.deployments
+        )
+        asked = request.throughput_tokens_per_second
+        yield _least("throughput", asked, supplied, "tok/s")
+    if request.concurrency and not request.requests_per_second:
         yield _least("concurrency", request.concurrency, totals.concurrency or 0, "")
 
 
@@ -142,6 +141,14 @@ def tpot(deployment: Deployment, percentile: str | None) -> float:
     evaluation = deployment.evaluation
     judged = getattr(evaluation.tpot_seconds, percentile) if percentile else None
     return judged or evaluation.decode.tpot_seconds or 0.0
+
+
+def put_out(deployment: Deployment) -> float:
+    """Return the tokens per second of all replicas: of their run, or of their steps."""
+    load = deployment.evaluation.under_load
+    if load is not None and load.tokens_per_second is not None:
+        return load.tokens_per_second
+    return (deployment.evaluation.decode.tokens_per_second or 0.0) * deployment.replicas
 
 
 def _most(name: PromiseName, asked: float, predicted: float) -> Promise:
@@ -176,12 +183,7 @@ def _totals(plan: PlanDocument) -> Totals:
     loads = [each.evaluation.under_load for each in plan.deployments]
     return structs.replace(
         whole,
-        tokens_per_second=_sum(
-            load.tokens_per_second
-            if load is not None
-            else (each.evaluation.decode.tokens_per_second or 0.0) * each.replicas
-            for each, load in zip(plan.deployments, loads, strict=True)
-        ),
+        tokens_per_second=_sum(map(put_out, plan.deployments)),
         requests_per_second=_sum(load.requests_per_second for load in loads if load),
         concurrency=sum(each.users for each in plan.deployments),
         co2_kg_per_year=plan.kg_co2e_per_year,

@@ -43,6 +43,8 @@ class Deployment:
     """How many times longer than predicted its steps are judged to be."""
     sessions: int
     """Sessions that its replicas had in the run; none where others ask."""
+    supplied: float
+    """Tokens per second of all replicas in the run, or of their steps without one."""
 
     @property
     def price(self) -> int:
@@ -186,8 +188,11 @@ def _demand_mismatches(
     lost = request.get("redundancy") or 0
     supplies: dict[str, Callable[[Deployment], float]] = {
         "concurrency": lambda one: one.users_per_replica,
-        "throughput_tokens_per_second": lambda one: one.tokens_per_second_per_replica,
     }
+    # Of requests that come, a run says whether they are answered (rate_mismatches).
+    if not (request.get("requests_per_second") and request.get("percentile")):
+        key = "throughput_tokens_per_second"
+        supplies[key] = lambda one: one.supplied / one.replicas
     for key, each in supplies.items():
         wanted = request.get(key)
         left = left_of(deployments, each, lost)

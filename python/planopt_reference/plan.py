@@ -38,7 +38,7 @@ from planopt_reference.outlays import (
     outlay_mismatches,
     time_mismatches,
 )
-from planopt_reference.promises import promise_mismatches, sessions_of
+from planopt_reference.promises import promise_mismatches, sessions_of, supplied
 from planopt_reference.purchase import PurchaseError, Unit, merged, unit
 from planopt_reference.question import (
     latency_mismatches,
@@ -308,6 +308,7 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
             share(request.get("confidence"))
         ),
         sessions=sessions_of(table),
+        supplied=supplied(table),
     )
 
 

@@ -93,20 +93,32 @@ def _of_serving(request: Document, deployments: Sequence[Document]) -> Iterator[
         longest = max((each["ttft_seconds"].get(which) or 0.0) for each in evaluations)
         held = longest <= wait * (1 + _ROUNDING)
         yield _promise("ttft", wait, longest, percentile=which, held=held)
-    rate = request.get("throughput_tokens_per_second")
-    if rate:
-        all_ = sum(map(_decoded, deployments))
-        held = all_ >= rate * (1 - _ROUNDING)
-        yield _promise("throughput", rate, all_, unit="tok/s", held=held)
     arriving, users = request.get("requests_per_second"), request.get("concurrency")
-    if arriving:
+    rate = request.get("throughput_tokens_per_second")
+    if arriving and which:
         loads = [each.get("under_load") for each in evaluations]
         held = all(load and not load["overloaded"] for load in loads)
         carried = _sum(load and load["requests_per_second"] for load in loads)
         yield _promise("request_rate", arriving, carried, unit="1/s", held=held)
-    elif users:
+    elif rate:
+        all_ = sum(map(supplied, deployments))
+        held = all_ >= rate * (1 - _ROUNDING)
+        yield _promise("throughput", rate, all_, unit="tok/s", held=held)
+    if users and not arriving:
         known = sum(map(_sequences, deployments))
         yield _promise("concurrency", users, known, unit="", held=known >= users)
+
+
+def supplied(one: Document) -> float:
+    """Return the tokens per second of a deployment, over the time it is there."""
+    kept = one["hardware"].get("goodput")
+    return _put_out(one) * (1.0 if kept is None else float(kept))
+
+
+def _put_out(one: Document) -> float:
+    """Return the same of its run, or of its steps."""
+    load = one["evaluation"].get("under_load")
+    return float(load["tokens_per_second"]) if load else _decoded(one)
 
 
 def _decoded(one: Document) -> float:
@@ -143,13 +155,9 @@ def _totals(
         rates = [one["evaluation"].get("tokens_per_second") for one in deployments]
         return {**totals, "tokens_per_second": _sum(rates)}
     loads = [one["evaluation"].get("under_load") for one in deployments]
-    rates = [
-        load["tokens_per_second"] if load else _decoded(one)
-        for one, load in zip(deployments, loads, strict=True)
-    ]
     return {
         **totals,
-        "tokens_per_second": _sum(rates),
+        "tokens_per_second": _sum(map(_put_out, deployments)),
         "requests_per_second": _sum(
             load["requests_per_second"] for load in loads if load
         ),

@@ -102,7 +102,14 @@ def rate_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
     loads = [one["evaluation"].get("under_load") for one in plan["deployments"]]
     if not rate or not all(load and not load.get("overloaded") for load in loads):
         return
-    carried = sum(load["requests_per_second"] or 0.0 for load in loads)
+    replicas = [one["replicas"] for one in plan["deployments"]]
+    rates = [
+        (load["requests_per_second"] or 0.0) / many
+        for load, many in zip(loads, replicas, strict=True)
+        for _ in range(many)
+    ]
+    # Whichever replicas fail, those that are left answer what comes.
+    carried = sum(sorted(rates)[: len(rates) - (request.get("redundancy") or 0)])
     if not _CARRIED * rate <= carried:
         place = "deployments[0].evaluation.under_load.requests_per_second"
         yield Mismatch(place, carried, rate, "what comes is answered")

@@ -60,7 +60,8 @@ def catalogs(draw: st.DrawFn, most: int = 3) -> list[Unit]:
                 rack_units=float(draw(st.integers(0, 2))),
                 replicas=replicas,
                 replica_users=size,
-                tokens_per_second=draw(st.integers(1, 8)) * 1.1,
+                # A whole number of tenths in each replica, so that sums are exact.
+                tokens_per_second=draw(st.integers(1, 4)) * replicas * 1.1,
                 tokens_per_second_per_user=draw(st.integers(1, 4)) * 2.5,
             )
         )
@@ -99,12 +100,12 @@ def possible(units: list[Unit], counts: tuple[int, ...], limits: Limits) -> bool
             Fraction(0),
         )
 
-    replicas = sorted(
-        u.replica_users
-        for u, n in zip(units, counts, strict=True)
-        for _ in range(n * u.replicas)
-    )
-    left = replicas[: max(0, len(replicas) - limits.redundancy)]
+    bought = [
+        u for u, n in zip(units, counts, strict=True) for _ in range(n * u.replicas)
+    ]
+    least = max(0, len(bought) - limits.redundancy)
+    users = sorted(u.replica_users for u in bought)[:least]
+    tokens = sorted(decimal(u.tokens_per_second) / u.replicas for u in bought)[:least]
     upper = [
         (total("price_micro_usd"), limits.budget_micro_usd),
         (total("power_watts"), limits.power_watts),
@@ -119,8 +120,8 @@ def possible(units: list[Unit], counts: tuple[int, ...], limits: Limits) -> bool
         )
         upper.append((Fraction(used), stock))
     return (
-        sum(left) >= limits.users
-        and total("tokens_per_second") >= decimal(limits.tokens_per_second)
+        sum(users) >= limits.users
+        and sum(tokens) >= decimal(limits.tokens_per_second)
         and all(limit is None or used <= decimal(limit) for used, limit in upper)
     )
 

@@ -14,6 +14,7 @@ from planopt.planning.serving import missing
 from planopt.planning.settle import missed
 
 if TYPE_CHECKING:
+    from planopt.documents.evaluation import Deployment
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
 
@@ -179,3 +180,40 @@ def test_what_all_users_are_too_many_for_is_looked_at_once() -> None:
     assert plan.status == "optimal"
     # Some forty; two thousand where a replica that is late with all 16 was asked again.
     assert (plan.search.simulations or 0) < 200
+
+
+RATES = (
+    {"request_rate": "2/s", "ttft": "5s", "context": 2048},
+    {"request_rate": "5/s", "target": "10tok/s", "redundancy": 1},
+    {"request_rate": "5/s", "load": "steady", "redundancy": 1},
+    {"throughput": "600tok/s", "target": "20tok/s", "context": 2048},
+    {"throughput": "600tok/s", "load": "steady", "redundancy": 1},
+)
+
+
+@pytest.mark.parametrize("asked", RATES)
+def test_what_is_asked_of_all_is_left_whichever_replica_fails(
+    asked: dict[str, Any],
+) -> None:
+    cards = ["rx-7900-xtx", "r9700"]
+    plan = planopt.solve(model="llama-3.1-8b", accelerators=cards, **asked)
+
+    assert plan.status != "infeasible"
+    assert all(promise.held for promise in plan.promises)
+    assert not planopt.verify(plan).mismatches
+    # Each of these replicas alone is asked for less than all of them supply.
+    spare = asked.get("redundancy", 0)
+    each = sorted(
+        (rate(one) / one.replicas)
+        for one in plan.deployments
+        for _ in range(one.replicas)
+    )
+    demand = plan.request.throughput_tokens_per_second or 0.0
+    assert sum(each[: len(each) - spare]) >= demand * 0.98
+
+
+def rate(one: Deployment) -> float:
+    load = one.evaluation.under_load
+    if load is not None and load.tokens_per_second is not None:
+        return load.tokens_per_second
+    return (one.evaluation.decode.tokens_per_second or 0.0) * one.replicas

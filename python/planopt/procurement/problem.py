@@ -48,7 +48,7 @@ class Limits:
     stock: Mapping[str, int] = field(default_factory=dict)
     # Parts that are there already, by id: no more of them are free.
     owned: Mapping[str, int] = field(default_factory=dict)
-    # Replicas, whichever they are, that may fail with all users still served.
+    # Replicas, whichever they are, that may fail with all that is asked still given.
     redundancy: int = 0
     # Upper limit of purchase money, where prices are those of an hour.
     capital_micro_usd: int | None = None
@@ -134,6 +134,7 @@ class Offer(Struct, frozen=True):
     replicas: tuple[int, ...]
     replica_users: tuple[int, ...]
     tokens_per_second: tuple[float, ...]
+    replica_tokens: tuple[float, ...]
     tokens_per_second_per_user: tuple[float, ...]
     alone: Alone | None = None
     """The best purchase of one of them: a mix of them may be better."""

@@ -1,7 +1,7 @@
 """From an offer to the rows of integer programmes.
 
 All limits are linear but one: that any N replicas may be lost. With r the users of a
-replica, the users left after the worst loss are
+replica, or its tokens per second, what is left after the worst loss is
 
     users - (sum of the N largest r)  =  max over m >= 0 of
                                          (sum over replicas of min(r, m)) - N m.
@@ -13,7 +13,7 @@ from the users, and ``r - max(0, r - m) = min(r, m)``.
 
 So the loss is borne if and only if, for some m among the distinct values of r,
 
-    sum of  replicas * min(replica_users, m) * count  >=  users + N m,
+    sum of  replicas * min(r, m) * count  >=  demand + N m,
 
 one linear row. An m beyond the users asked for, U, is not needed: let some m > U have
 at least U users left, and cut every replica down to U users. If one of the replicas
@@ -29,13 +29,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING
 
 from planopt.errors import InputError
 from planopt.procurement.model import Row, at_least, at_most, exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planopt.procurement.problem import Offer
 
@@ -65,11 +66,8 @@ class Programme:
             at_most(need.group, [*map(exact, need.each)], Fraction(need.limit), uppers)
             for need in offer.needs
         )
-        if offer.demand.tokens_per_second > 0:
-            speeds = [*map(exact, offer.tokens_per_second)]
-            demand = exact(offer.demand.tokens_per_second)
-            limited += (at_least("throughput", speeds, demand, uppers),)
-        return cls(uppers, tuple(limited + users for users in _users(offer)))
+        ways = product(_users(offer), _throughput(offer))
+        return cls(uppers, tuple(limited + users + tokens for users, tokens in ways))
 
 
 def _users(offer: Offer) -> Iterator[tuple[Row, ...]]:
@@ -81,8 +79,29 @@ def _users(offer: Offer) -> Iterator[tuple[Row, ...]]:
         users = [*map(Fraction, offer.users)]
         yield (at_least("concurrency", users, Fraction(demand.users), offer.uppers),)
     else:
-        replicas = tuple(zip(offer.replicas, offer.replica_users, strict=True))
-        for size in sorted({min(users, demand.users) for _, users in replicas}):
-            up_to = [Fraction(count * min(users, size)) for count, users in replicas]
-            needed = Fraction(demand.users + demand.redundancy * size)
-            yield (at_least("concurrency", up_to, needed, offer.uppers),)
+        users = [*map(Fraction, offer.replica_users)]
+        yield from _left(offer, "concurrency", users, Fraction(demand.users))
+
+
+def _throughput(offer: Offer) -> Iterator[tuple[Row, ...]]:
+    """Rows of the demand for tokens, likewise."""
+    demand = exact(offer.demand.tokens_per_second)
+    if demand <= 0:
+        yield ()
+    elif offer.demand.redundancy == 0:
+        tokens = [*map(exact, offer.tokens_per_second)]
+        yield (at_least("throughput", tokens, demand, offer.uppers),)
+    else:
+        tokens = [*map(exact, offer.replica_tokens)]
+        yield from _left(offer, "throughput", tokens, demand)
+
+
+def _left(
+    offer: Offer, name: str, of_replica: Sequence[Fraction], demand: Fraction
+) -> Iterator[tuple[Row, ...]]:
+    """Rows of what is left when replicas fail, one for each size of replica."""
+    replicas = tuple(zip(offer.replicas, of_replica, strict=True))
+    for size in sorted({min(each, demand) for each in of_replica}):
+        up_to = [count * min(each, size) for count, each in replicas]
+        needed = demand + offer.demand.redundancy * size
+        yield (at_least(name, up_to, needed, offer.uppers),)

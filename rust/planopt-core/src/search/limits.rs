@@ -30,7 +30,7 @@ pub struct Limits {
     pub stock: BTreeMap<String, i128>,
     /// Parts that are there already, by id: no more of them are free.
     pub owned: BTreeMap<String, i128>,
-    /// Replicas, whichever they are, that may fail with all users still served.
+    /// Replicas, whichever they are, that may fail with all that is asked still given.
     pub redundancy: u64,
 }
 
@@ -103,10 +103,10 @@ impl Limits {
             accelerators,
             stock,
             owned,
-            redundancy,
+            redundancy: _,
         } = self;
         // Whatever carries any load has a user.
-        (*tokens_per_second <= 0.0 || (*users <= 1 && *redundancy == 0))
+        (*tokens_per_second <= 0.0 || *users <= 1)
             && stock.is_empty()
             && owned.is_empty()
             && capital_micro_usd.is_none()
@@ -168,10 +168,17 @@ impl Limits {
                 broken.push(Broken { group, by });
             }
         };
-        let left = survivors(rows, counts, self.redundancy);
-        missing("concurrency", Exact::from(i128::from(self.users) - left));
+        let left = |of_replica: &dyn Fn(usize) -> Exact| {
+            left_of(rows, counts, self.redundancy, of_replica)
+        };
+        let users = left(&|row| Exact::from(rows.columns.replica_users(row)));
+        missing("concurrency", &Exact::from(self.users) - &users);
         if self.tokens_per_second > 0.0 {
-            let supplied = sum(counts, |row| Exact::of(rows.columns.tokens_per_second[row]));
+            let supplied = if self.redundancy == 0 {
+                sum(counts, |row| Exact::of(rows.columns.tokens_per_second[row]))
+            } else {
+                left(&|row| Exact::of(rows.columns.replica_tokens(row)))
+            };
             missing("throughput", &Exact::of(self.tokens_per_second) - &supplied);
         }
         for need in needs {
@@ -186,15 +193,22 @@ impl Limits {
     /// Of identical replicas of r users, `ceil(users / r)` must be left.
     pub(crate) fn enough(&self, rows: &Rows, row: usize) -> Option<u64> {
         let columns = &rows.columns;
+        let in_units = |serving: u64| {
+            let replicas = serving.checked_add(self.redundancy)?;
+            Some(replicas.div_ceil(u64::from(columns.replicas[row]).max(1)))
+        };
         let mut copies = 1;
         if self.users > 0 {
             let serving = self.users.div_ceil(columns.replica_users(row).max(1));
-            let replicas = serving.checked_add(self.redundancy)?;
-            copies = copies.max(replicas.div_ceil(u64::from(columns.replicas[row]).max(1)));
+            copies = copies.max(in_units(serving)?);
         }
         let demand = Exact::of(self.tokens_per_second);
-        let of_one = Exact::of(columns.tokens_per_second[row]);
-        Some(copies.max(demand.times_at_least(&of_one)?))
+        let for_tokens = if self.redundancy == 0 {
+            demand.times_at_least(&Exact::of(columns.tokens_per_second[row]))?
+        } else {
+            in_units(demand.times_at_least(&Exact::of(columns.replica_tokens(row)))?)?
+        };
+        Some(copies.max(for_tokens))
     }
 }
 
@@ -214,24 +228,27 @@ fn sum(counts: &[(u32, u64)], of: impl Fn(usize) -> Exact) -> Exact {
     })
 }
 
-/// Users served after the worst failure of `losses` replicas.
-fn survivors(rows: &Rows, counts: &[(u32, u64)], losses: u64) -> i128 {
-    let columns = &rows.columns;
-    let mut bought: Vec<(u64, u128)> = counts
+/// What is left after the worst failure of `losses` replicas.
+fn left_of(
+    rows: &Rows,
+    counts: &[(u32, u64)],
+    losses: u64,
+    of_replica: &dyn Fn(usize) -> Exact,
+) -> Exact {
+    let of_row = |&(row, count): &(u32, u64)| {
+        let row = row as usize;
+        let replicas = u128::from(rows.columns.replicas[row]) * u128::from(count);
+        (of_replica(row), replicas)
+    };
+    let mut bought: Vec<(Exact, u128)> = counts.iter().map(of_row).collect();
+    bought.sort_by(|(one, _), (other, _)| other.cmp(one));
+    let mut to_lose = u128::from(losses);
+    bought
         .iter()
-        .map(|(row, count)| {
-            let row = *row as usize;
-            let replicas = u128::from(columns.replicas[row]) * u128::from(*count);
-            (columns.replica_users(row), replicas)
+        .fold(Exact::default(), |left, (each, replicas)| {
+            let lost = to_lose.min(*replicas);
+            to_lose -= lost;
+            let many = i128::try_from(replicas - lost).unwrap_or(i128::MAX);
+            &left + &(each * &Exact::from(many))
         })
-        .collect();
-    bought.sort_by_key(|(users, _)| std::cmp::Reverse(*users));
-    let mut left = u128::from(losses);
-    let mut served: u128 = 0;
-    for (users, replicas) in bought {
-        let lost = left.min(replicas);
-        left -= lost;
-        served = served.saturating_add((replicas - lost).saturating_mul(u128::from(users)));
-    }
-    i128::try_from(served).unwrap_or(i128::MAX)
 }

@@ -37,6 +37,8 @@ pub struct Offer {
     pub replica_users: Vec<u64>,
     /// Tokens of each.
     pub tokens_per_second: Vec<f64>,
+    /// Tokens of a replica of each.
+    pub replica_tokens: Vec<f64>,
     /// Speed of each user.
     pub tokens_per_second_per_user: Vec<f64>,
     /// The best purchase of one of them.
@@ -112,6 +114,10 @@ impl Rows {
             replicas: kept.iter().map(|row| columns.replicas[*row]).collect(),
             replica_users: kept.iter().map(|row| columns.replica_users(*row)).collect(),
             tokens_per_second: column(&columns.tokens_per_second),
+            replica_tokens: kept
+                .iter()
+                .map(|row| columns.replica_tokens(*row))
+                .collect(),
             tokens_per_second_per_user: column(&columns.tokens_per_second_per_user),
             uppers: Vec::new(),
             alone: None,

@@ -99,6 +99,11 @@ impl Columns {
     pub fn replica_users(&self, row: usize) -> u64 {
         self.users[row] / u64::from(self.replicas[row]).max(1)
     }
+
+    /// Tokens per second of one replica.
+    pub fn replica_tokens(&self, row: usize) -> f64 {
+        self.tokens_per_second[row] / f64::from(self.replicas[row].max(1))
+    }
 }
 
 /// Hardware of a row by its names. The order of rows by name is that of these fields, what is

@@ -12,7 +12,7 @@
 //! `planopt.procurement.programme`), and no term is smaller for j. For m up to the smaller of both
 //! replica sizes it is `replicas * m`, and j has no fewer replicas. Beyond, if j has the larger
 //! replicas, it is at least `replicas_j * min(replica_users_i, m)`, no less than that of i; and
-//! otherwise it is all users of j, no fewer than those of i. Price and power do not rise, and nor
+//! otherwise it is all users of j, no fewer than those of i. The same holds of tokens. Price and power do not rise, and nor
 //! does $/Mtok, a smaller sum over a larger one; where all of them stay, j has the earlier name. So
 //! the new purchase comes no later in any order of purchases. The relation is transitive and has no
 //! cycles, so each row dropped is replaced by one that is kept.

@@ -295,14 +295,17 @@ fn copies(unit: &FoundUnit, demand: &Demand) -> u64 {
     let replicas = u64::from(unit.unit.replicas);
     let of_replica = (unit.users / replicas).max(1);
     let serving = demand.users.div_ceil(of_replica);
-    let needed = serving.saturating_add(u64::from(demand.redundancy));
+    let tokens_of_replica = unit.tokens_per_second / f64::from(unit.unit.replicas);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a count of units, which is positive; beyond 2^53 it is absurd either way"
+        reason = "a count of replicas, which is positive; beyond 2^53 it is absurd either way"
     )]
-    let for_tokens = (demand.tokens_per_second / unit.tokens_per_second).ceil() as u64;
-    let copies = needed.div_ceil(replicas).max(for_tokens);
+    let for_tokens = (demand.tokens_per_second / tokens_of_replica).ceil() as u64;
+    let needed = serving
+        .max(for_tokens)
+        .saturating_add(u64::from(demand.redundancy));
+    let copies = needed.div_ceil(replicas);
     copies.clamp(1, u64::from(u32::MAX))
 }
 

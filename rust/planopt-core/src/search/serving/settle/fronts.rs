@@ -5,7 +5,7 @@
 //! is known are dropped: what is missing costs no less than by the cheapest rate of all.
 
 use crate::quantity::real;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A column: so much money for so much rate.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,15 @@ pub(crate) struct Column {
     pub(crate) price: i64,
     /// Of the demand's unit.
     pub(crate) rate: f64,
+    /// Replicas that share it.
+    pub(crate) replicas: u32,
+}
+
+impl Column {
+    /// What each of its replicas carries.
+    fn of_replica(&self) -> f64 {
+        self.rate / f64::from(self.replicas)
+    }
 }
 
 /// First guess of the most that the best purchase costs, over the price of its rates: this share, or
@@ -42,7 +51,7 @@ pub(crate) fn cheapest(
     demand: f64,
     most: Option<i64>,
 ) -> Option<(BTreeMap<usize, u64>, i64)> {
-    let columns = undominated(columns, demand);
+    let columns = undominated(columns, demand, false);
     let least = |least: f64, column: &Column| least.min(column.price as f64 / column.rate);
     let per_rate = columns.iter().fold(f64::INFINITY, least);
     let cheapest = columns.iter().map(|column| column.price).min()?;
@@ -61,27 +70,30 @@ pub(crate) fn cheapest(
     }
 }
 
-/// The cheapest purchase that serves so many `users` with any `spare` replicas gone; of each column
-/// how many replicas it has, and the users of one. What is lost at worst is so many times the users
-/// of some replica: each of these sizes is tried, and larger replicas count as that large.
-pub(crate) fn cheapest_for_users(
-    columns: &[(Column, u32, u32)],
-    users: u64,
+/// The cheapest purchase that carries `demand` with any `spare` replicas gone. What is lost at worst
+/// is so many times the rate of some replica: each of these sizes is tried, and larger replicas count
+/// as that large.
+pub(crate) fn cheapest_with_spare(
+    columns: &[Column],
+    demand: f64,
     spare: u64,
     mut most: Option<i64>,
 ) -> Option<(BTreeMap<usize, u64>, i64)> {
-    let sizes = columns.iter().map(|(.., of_one)| u64::from(*of_one));
-    let sizes: BTreeSet<u64> = sizes
-        .map(|of_one| if spare > 0 { of_one } else { users }.min(users))
-        .collect();
+    if spare == 0 {
+        return cheapest(columns, demand, most);
+    }
+    let columns = undominated(columns, demand, true);
+    let mut sizes: Vec<f64> = columns.iter().map(Column::of_replica).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
     let mut best = None;
     for size in sizes {
-        let counted = |(column, replicas, of_one): &(Column, u32, u32)| Column {
-            rate: real(u64::from(*of_one).min(size) * u64::from(*replicas)),
+        let counted = |column: &Column| Column {
+            rate: column.of_replica().min(size) * f64::from(column.replicas),
             ..*column
         };
         let columns: Vec<Column> = columns.iter().map(counted).collect();
-        if let Some(found) = cheapest(&columns, real(users + spare * size), most) {
+        if let Some(found) = cheapest(&columns, demand + real(spare) * size, most) {
             most = Some(found.1 - 1);
             best = Some(found);
         }
@@ -89,15 +101,20 @@ pub(crate) fn cheapest_for_users(
     best
 }
 
-/// The columns of which no copies of another one cost no more and carry as much.
-fn undominated(columns: &[Column], demand: f64) -> Vec<Column> {
+/// The columns of which no copies of another one cost no more and carry as much, in as many replicas
+/// where some of these may fail.
+fn undominated(columns: &[Column], demand: f64, may_fail: bool) -> Vec<Column> {
     let mut sorted: Vec<Column> = columns
         .iter()
         .filter(|column| column.rate > 0.0 && column.price > 0)
-        .map(|column| Column {
+        .map(|column| {
             // What is beyond the demand is of no use.
-            rate: column.rate.min(demand),
-            ..*column
+            let replicas = if may_fail { column.replicas } else { 1 };
+            let most = demand * f64::from(replicas);
+            Column {
+                rate: column.rate.min(most),
+                ..*column
+            }
         })
         .collect();
     sorted.sort_by(|one, other| {
@@ -107,9 +124,13 @@ fn undominated(columns: &[Column], demand: f64) -> Vec<Column> {
     });
     let mut kept: Vec<Column> = Vec::new();
     for column in sorted {
-        #[expect(clippy::cast_precision_loss, reason = "a count of copies")]
-        let carried = |other: &Column| (column.price / other.price) as f64 * other.rate;
-        if !kept.iter().any(|other| carried(other) >= column.rate) {
+        let replaces = |other: &Column| {
+            let copies = real((column.price / other.price).unsigned_abs());
+            let replicas = copies * f64::from(other.replicas);
+            copies * other.rate >= column.rate
+                && (!may_fail || replicas >= f64::from(column.replicas))
+        };
+        if !kept.iter().any(replaces) {
             kept.push(column);
         }
     }
@@ -197,7 +218,7 @@ fn within(
 
 #[cfg(test)]
 mod tests {
-    use super::{Column, cheapest, cheapest_for_users};
+    use super::{Column, cheapest, cheapest_with_spare};
     use crate::quantity::real;
     use proptest::prelude::*;
 
@@ -232,7 +253,7 @@ mod tests {
 
     /// Every purchase of few enough copies, one after the other.
     fn least(
-        columns: &[(Column, u32, u32)],
+        columns: &[Column],
         counts: &mut Vec<u64>,
         spent: i64,
         best: &mut i64,
@@ -247,7 +268,7 @@ mod tests {
             }
             return;
         }
-        let price = columns[counts.len()].0.price;
+        let price = columns[counts.len()].price;
         for copies in 0_u64.. {
             let spent = spent + copies.cast_signed() * price;
             if spent >= *best {
@@ -272,6 +293,7 @@ mod tests {
                     place,
                     price: *price,
                     rate: f64::from(*rate),
+                    replicas: 1,
                 })
                 .collect();
             let demand = f64::from(demand);
@@ -286,36 +308,35 @@ mod tests {
         }
 
         #[test]
-        fn users_are_served_whichever_replica_fails(
+        fn the_demand_is_carried_whichever_replica_fails(
             columns in prop::collection::vec((1_i64..60, 1_u32..4, 1_u32..40), 1..5),
-            users in 1_u32..60,
+            demand in 1_u32..60,
             spare in 0_u64..2,
         ) {
-            let users = u64::from(users);
-            let columns: Vec<(Column, u32, u32)> = columns
+            let demand = f64::from(demand);
+            let columns: Vec<Column> = columns
                 .iter()
                 .enumerate()
-                .map(|(place, (price, replicas, of_one))| {
-                    (Column { place, price: *price, rate: 0.0 }, *replicas, *of_one)
+                .map(|(place, (price, replicas, of_one))| Column {
+                    place,
+                    price: *price,
+                    rate: f64::from(of_one * replicas),
+                    replicas: *replicas,
                 })
                 .collect();
             let left = |counts: &[u64]| {
-                let all: u64 = columns
-                    .iter()
-                    .zip(counts)
-                    .map(|((_, replicas, of_one), n)| n * u64::from(*replicas) * u64::from(*of_one))
-                    .sum();
-                let used = columns.iter().zip(counts).filter(|(_, n)| **n > 0);
-                let largest = used.map(|((.., of_one), _)| u64::from(*of_one)).max();
-                all - spare * largest.unwrap_or(0)
+                let used = || columns.iter().zip(counts).filter(|(_, n)| **n > 0);
+                let all: f64 = used().map(|(column, n)| real(*n) * column.rate).sum();
+                let largest = used().map(|(column, _)| column.of_replica());
+                all - real(spare) * largest.fold(0.0, f64::max)
             };
-            let (counts, price) = cheapest_for_users(&columns, users, spare, None).expect("some");
+            let (counts, price) = cheapest_with_spare(&columns, demand, spare, None).expect("some");
             let found: Vec<u64> = (0..columns.len())
                 .map(|place| counts.get(&place).copied().unwrap_or(0))
                 .collect();
-            prop_assert!(left(&found) >= users);
+            prop_assert!(left(&found) >= demand * (1.0 - 1e-9));
             let mut best = price;
-            least(&columns, &mut Vec::new(), 0, &mut best, &|counts| left(counts) >= users);
+            least(&columns, &mut Vec::new(), 0, &mut best, &|counts| left(counts) >= demand);
             prop_assert_eq!(price, best);
         }
     }

@@ -90,7 +90,7 @@ pub(super) struct Bracket {
     /// Rates that were decided to be late.
     pub(super) lates: u32,
     /// Output tokens per second at the good rate.
-    tokens: f64,
+    pub(super) tokens: f64,
     /// Time per output token at it, of which the promise is.
     tpot: f64,
     /// The good one before it.

@@ -10,7 +10,7 @@ mod judge;
 mod kinds;
 mod settling;
 
-use self::fronts::{Column, cheapest, cheapest_for_users};
+use self::fronts::{Column, cheapest_with_spare};
 use self::judge::Verdict;
 pub use self::kinds::SettledPart;
 use self::kinds::{Kind, Kinds, OfKind, rounded};
@@ -339,25 +339,32 @@ impl<'a> Loop<'_, '_, 'a> {
         let limits = self.settling.limits;
         let budget = limits.budget_micro_usd;
         let most = budget.and_then(|most| i64::try_from(most).ok());
-        let supplied = there.iter().map(|&place| {
+        let for_tokens = limits.tokens_per_second > 0.0;
+        let columns = there.iter().map(|&place| {
             let (kind, unit) = &self.units[place];
             let part = &self.parts[self.of_part[*kind]];
             let kind = &self.kinds[*kind];
             let (users, tokens) = part.supplied(kind, self.rate(kind, at));
-            let column = Column {
+            let replicas = unit.unit.replicas;
+            let rate = if for_tokens {
+                tokens * unit.at_work()
+            } else {
+                f64::from(users) * f64::from(replicas)
+            };
+            Column {
                 place,
                 price: self.price(unit).0,
-                rate: tokens * unit.at_work(),
-            };
-            (column, unit.unit.replicas, users)
+                rate,
+                replicas,
+            }
         });
-        if limits.tokens_per_second > 0.0 {
-            let columns: Vec<Column> = supplied.map(|(column, ..)| column).collect();
-            cheapest(&columns, limits.tokens_per_second, most)
+        let columns: Vec<Column> = columns.collect();
+        let demand = if for_tokens {
+            limits.tokens_per_second
         } else {
-            let columns: Vec<_> = supplied.collect();
-            cheapest_for_users(&columns, limits.users, limits.redundancy, most)
-        }
+            real(limits.users)
+        };
+        cheapest_with_spare(&columns, demand, limits.redundancy, most)
     }
 
     /// Looks at the kinds of a purchase that nobody has shown to hold, at the least rates at which it
@@ -420,12 +427,14 @@ impl<'a> Loop<'_, '_, 'a> {
         let copies = ((high.value - 1.0) / real(price.0.unsigned_abs())).floor();
         let part = &self.parts[self.of_part[*kind]];
         let limits = self.settling.limits;
+        let replicas = f64::from(unit.unit.replicas);
+        let left = (copies * replicas - real(limits.redundancy)).max(1.0);
         let of_copies = if limits.tokens_per_second > 0.0 {
             let (_, tokens) = part.supplied(&self.kinds[*kind], 1.0);
-            limits.tokens_per_second * (1.0 + AS_GOOD) / (copies * unit.at_work() * tokens)
+            let of_replica = tokens * unit.at_work() / replicas;
+            limits.tokens_per_second * (1.0 + AS_GOOD) / (left * of_replica)
         } else {
-            let left = copies * f64::from(unit.unit.replicas) - real(limits.redundancy);
-            (real(limits.users) / left.max(1.0)).ceil()
+            (real(limits.users) / left).ceil()
         };
         (copies >= 1.0).then_some(of_copies)
     }
@@ -435,30 +444,24 @@ impl<'a> Loop<'_, '_, 'a> {
     fn least_share(&self, low: &Bought, high: Option<&Bought>) -> f64 {
         let limits = self.settling.limits;
         let enough = |share: f64| {
-            let mut replicas: Vec<(u64, u64)> = Vec::new();
-            let mut tokens = 0.0;
+            let mut replicas: Vec<(f64, f64, u64)> = Vec::new();
+            let mut all = 0.0;
             for (place, count) in &low.counts {
                 let unit = self.unit(*place, At::Between(share));
-                tokens += unit.tokens_per_second * real(*count);
+                all += unit.tokens_per_second * real(*count);
                 let of_unit = u64::from(unit.unit.replicas);
-                replicas.push((unit.users / of_unit, of_unit * count));
+                let users = real(unit.users / of_unit);
+                let tokens = unit.tokens_per_second / real(of_unit);
+                replicas.push((users, tokens, of_unit * count));
             }
-            replicas.sort_by_key(|(users, _)| std::cmp::Reverse(*users));
-            let mut lost = limits.redundancy;
-            let served: u64 = replicas
-                .iter()
-                .map(|(users, many)| {
-                    let down = lost.min(*many);
-                    lost -= down;
-                    users * (many - down)
-                })
-                .sum();
+            let users = left_of(&replicas, limits.redundancy, |(users, ..)| *users);
+            let tokens = left_of(&replicas, limits.redundancy, |(_, tokens, _)| *tokens);
             let better = match high {
-                Some(high) if self.settling.most => -tokens < high.value,
+                Some(high) if self.settling.most => -all < high.value,
                 _ => true,
             };
             let demanded = limits.tokens_per_second * (1.0 + AS_GOOD);
-            better && served >= limits.users && tokens >= demanded
+            better && users >= real(limits.users) && tokens >= demanded
         };
         let (mut least, mut most) = (0.0, 1.0);
         for _ in 0..HALVINGS {
@@ -517,14 +520,48 @@ impl<'a> Loop<'_, '_, 'a> {
             }
         }
         let held = runs.iter().all(|(verdict, _)| *verdict == Verdict::Good);
-        held.then(|| runs.into_iter().map(|(_, ran)| ran).collect())
+        let runs: Vec<Ran> = runs.into_iter().map(|(_, ran)| ran).collect();
+        (held && self.puts_out(bought, &runs)).then_some(runs)
+    }
+
+    /// Whether users who wait for their answers get as many tokens in the final run as are demanded;
+    /// where not, it is these that count from now on.
+    fn puts_out(&mut self, bought: &Bought, runs: &[Ran]) -> bool {
+        let limits = self.settling.limits;
+        if !self.is_closed() || limits.tokens_per_second <= 0.0 {
+            return true;
+        }
+        let replicas: Vec<(f64, f64, u64)> = runs
+            .iter()
+            .map(|ran| {
+                let of_unit = u64::from(ran.unit.unit.replicas);
+                let many = of_unit * ran.count;
+                let at_work = ran.unit.at_work() / real(of_unit);
+                (
+                    0.0,
+                    at_work * ran.report.tokens_per_second / real(many),
+                    many,
+                )
+            })
+            .collect();
+        let tokens = left_of(&replicas, limits.redundancy, |(_, tokens, _)| *tokens);
+        let is_enough = tokens >= limits.tokens_per_second;
+        if !is_enough {
+            for (ran, place) in runs.iter().zip(bought.counts.keys()) {
+                let many = u64::from(ran.unit.unit.replicas) * ran.count;
+                let bracket = &mut self.kinds[self.units[*place].0].bracket;
+                bracket.tokens = ran.report.tokens_per_second / real(many);
+            }
+        }
+        is_enough
     }
 
     /// The load as a share of what a purchase is shown to carry; with replicas down, or where all
-    /// that there is is sought, that is all of it.
+    /// that there is is sought, or so many tokens of users who wait, that is all of it.
     fn share_of_load(&self, bought: &Bought) -> f64 {
         let limits = self.settling.limits;
-        if self.settling.most || limits.redundancy > 0 {
+        let of_tokens = self.is_closed() && limits.tokens_per_second > 0.0;
+        if self.settling.most || limits.redundancy > 0 || of_tokens {
             return 1.0;
         }
         let (mut tokens, mut users) = (0.0, 0.0);
@@ -540,6 +577,24 @@ impl<'a> Loop<'_, '_, 'a> {
         };
         demanded.min(1.0)
     }
+}
+
+/// What replicas carry together after the `spare` largest have failed; of each kind what one carries,
+/// and how many there are.
+fn left_of(
+    replicas: &[(f64, f64, u64)],
+    spare: u64,
+    of_one: impl Fn(&(f64, f64, u64)) -> f64,
+) -> f64 {
+    let mut largest_first: Vec<(f64, u64)> =
+        replicas.iter().map(|kind| (of_one(kind), kind.2)).collect();
+    largest_first.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let mut lost = spare;
+    largest_first.iter().fold(0.0, |left, (of_one, many)| {
+        let down = lost.min(*many);
+        lost -= down;
+        left + of_one * real(many - down)
+    })
 }
 
 /// Replicas of a final run, at most: more of them are alike.
