@@ -51,7 +51,6 @@ class OfUnits(TypedDict, total=False):
     percentile: str | None
     throughput: float | str | None
     billing: str | Sequence[str] | None
-    years: float | str | None
     duty: float | str | None
     electricity: float | str | None
     pue: float | str | None
@@ -87,6 +86,7 @@ class OfChoices(TypedDict, total=False):
     provider: str | Sequence[str] | None
     provider_class: str | Sequence[str] | None
     region: str | Sequence[str] | None
+    years: float | str | None
     wacc: float | str | None
     staff: float | str | None
     cost_line: Mapping[str, float | str] | Sequence[str] | str | None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import convert, structs
 
+from planopt.bill import AROUND
 from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.parts import (
     Assumed,
@@ -35,9 +36,8 @@ if TYPE_CHECKING:
 BAND = 0.2
 """Share by which an assumption is moved, either way; speed by its own interval."""
 DUTIES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-LEFT_OUT = ("storage", "freight and integration", "spare parts")
-SWITCHED = ("support", "colocation", "staff", "financing")
-"""Lines that stand in racks alone, or are switched off."""
+HOURLY = ("support", "colocation", "staff", "financing")
+"""Lines of what stands in racks, unless they are switched off."""
 NOTHING = 1e-9
 """Share of the whole below which a rest is rounding."""
 
@@ -66,8 +66,12 @@ class Outlay:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What is not counted: never, or not of what is bought here."""
-        return *LEFT_OUT, *(name for name in SWITCHED if not self._lines[name])
+        """What is not counted of what is bought here."""
+        counted = {line.kind for line in self._plan.bill_of_materials}
+        if self._plan.request.tokens is None:
+            counted.add("storage")  # Those who serve keep what they need in hosts.
+        once = (name for kind, name in AROUND.items() if kind not in counted)
+        return *once, *(name for name in HOURLY if not self._lines[name])
 
     @property
     def rack_units(self) -> float:
@@ -182,9 +186,11 @@ def in_racks(cost: CostAssumptions) -> Iterator[Assumed]:
     if cost.colocation_usd_per_kw_month or cost.support_per_year or cost.wacc:
         hall = f"${cost.colocation_usd_per_kw_month:.4g} a kW and month"
         yearly = f"support {cost.support_per_year:.3g} and interest {cost.wacc:.3g}"
+        once = f"freight {cost.freight:.3g} and spares {cost.spares:.3g} of the parts"
+        said = f"{hall}, PUE {cost.pue:.3g}, {yearly} of the price a year, {once}"
         yield Assumed(
             name="racks",
-            value=f"in racks: {hall}, PUE {cost.pue:.3g}, {yearly} of the price a year",
+            value=f"in racks: {said}",
             why="--cost-line LINE=off, --wacc, --pue, --staff",
         )
 

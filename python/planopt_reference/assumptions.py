@@ -102,6 +102,13 @@ class Cost:
     support_per_year: float = 0.0
     staff_usd_per_rack_year: float = 0.0
     wacc: float = 0.0
+    front_end_usd_per_accelerator: float = 0.0
+    management_usd_per_host: float = 0.0
+    storage_usd_per_accelerator: float = 0.0
+    racks_usd_per_rack: float = 0.0
+    rack_kilowatts: float = 0.0
+    freight: float = 0.0
+    spares: float = 0.0
     carbon_kg_per_kwh: float | None = None
 
 
@@ -216,12 +223,20 @@ def _experts(table: Table) -> Experts:
 _LINES: Final = {
     "colocation": "colocation_usd_per_kw_month",
     "support": "support_per_year",
+    "front_end": "front_end_usd_per_accelerator",
+    "management": "management_usd_per_host",
+    "storage": "storage_usd_per_accelerator",
+    "racks": "racks_usd_per_rack",
 }
 
 
 def of_lines(cost: Mapping[str, float]) -> dict[str, float]:
     """Return what a question says of costs, by the names of `Cost`."""
     return {_LINES.get(name, name): figure for name, figure in cost.items()}
+
+
+def _usd(table: Table, key: str) -> float:
+    return units.price(table.get(key, "$0")) / units.MICRO_USD_PER_USD
 
 
 def _cost(table: Table) -> Cost:
@@ -238,9 +253,15 @@ def _cost(table: Table) -> Cost:
             table.get("colocation", "$0/month"), "month"
         ),
         support_per_year=units.share(table.get("support", 0)),
-        staff_usd_per_rack_year=units.price(table.get("staff", "$0"))
-        / units.MICRO_USD_PER_USD,
+        staff_usd_per_rack_year=_usd(table, "staff"),
         wacc=units.share(table.get("wacc", 0)),
+        front_end_usd_per_accelerator=_usd(table, "front_end"),
+        management_usd_per_host=_usd(table, "management"),
+        storage_usd_per_accelerator=_usd(table, "storage"),
+        racks_usd_per_rack=_usd(table, "racks"),
+        rack_kilowatts=units.share(table.get("rack_kilowatts", 0)),
+        freight=units.share(table.get("freight", 0)),
+        spares=units.share(table.get("spares", 0)),
         carbon_kg_per_kwh=(
             units.share(table["carbon_kg_per_kwh"])
             if "carbon_kg_per_kwh" in table

@@ -149,6 +149,11 @@ class Facts:
         )
         self._hardware = self.assumptions.hardware
 
+    @property
+    def gross(self) -> float:
+        """Return what a dollar comes to with tax."""
+        return 1.0 + self._vat
+
     # Section 7, "A power limit".
     def accelerator(self, name: str) -> Accelerator:
         """Return the accelerator of that id, below its power if that says so."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planopt_reference.communication import hosts_of_replica
 from planopt_reference.rent import Rent, rent_of
@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
     from planopt_reference.facts import Facts
     from planopt_reference.hardware import Accelerator, Host, Network, Part
+
+
+# Section 7, "What stands in racks is bought with": names of the lines.
+RACK_LINES: Final = {
+    "front_end": "Front-end network for an accelerator",
+    "management": "Management ports of a host",
+    "storage": "Storage for an accelerator",
+    "racks": "Racks and power strips",
+    "freight": "Freight and integration",
+    "spares": "Spare parts",
+}
+UNITS_OF_A_RACK: Final = 42
 
 
 class PurchaseError(ValueError):
@@ -53,6 +65,11 @@ class Line:
             each: self.unit_price / MICRO_USD_PER_USD,
             total: self.price / MICRO_USD_PER_USD,
         }
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is paid in one sum, however many units it is for."""
+        return self.kind in ("racks", "freight", "spares")
 
     @property
     def money_fields(self) -> tuple[str, str]:
@@ -361,9 +378,10 @@ def unit(
     used = replicas * tp * cp * dp * pp
     bought = accelerators_bought(machine, hosts=hosts, used=used)
     there = owned or {}
+    of_hosts = min(hosts, there.get("hosts", 0))
     lines = [
         *part_lines(card, "accelerator", bought, there.get("accelerators", 0)),
-        *part_lines(machine, "host", hosts, there.get("hosts", 0)),
+        *part_lines(machine, "host", hosts, of_hosts),
     ]
     share: SwitchShare | None = None
     nic_watts = 0.0
@@ -381,11 +399,21 @@ def unit(
         )
         lines.extend(_network_lines(joined, machine, hosts, nics_per_host, share))
         nic_watts = hosts * nics_per_host * joined.nic.power
+    present = bought or hosts * machine.slots
+    around = rack_lines(
+        facts,
+        card,
+        machine,
+        lines,
+        hosts=hosts - of_hosts,
+        accelerators=present - min(present, there.get("accelerators", 0)),
+    )
+    lines.extend(around)
     return Unit(
         lines=tuple(lines),
         replicas=replicas,
         hosts=hosts,
-        accelerators=bought or hosts * machine.slots,
+        accelerators=present,
         switch=share,
         power_watts=_power_watts(
             card,
@@ -441,6 +469,42 @@ def instance_line(
     return Line("instance", machine.id, name, hosts, rent.price), rent
 
 
+# Section 7, "What stands in racks is bought with".
+def rack_lines(
+    facts: Facts,
+    card: Accelerator,
+    machine: Host,
+    parts: Iterable[Line],
+    *,
+    hosts: int,
+    accelerators: int,
+    stored: int = 0,
+) -> Iterator[Line]:
+    """Yield what hosts in racks are bought with beside their parts."""
+    if not machine.rack_units:
+        return
+    cost = facts.assumptions.cost
+    whole = sum(line.price for line in parts)
+    racks = machine.rack_units / UNITS_OF_A_RACK
+    if cost.rack_kilowatts:
+        watts = machine.power + machine.slots * (card.power or 0.0)
+        racks = max(racks, watts / 1000 / cost.rack_kilowatts)
+    for kind, quantity, dollars in (
+        ("front_end", accelerators, cost.front_end_usd_per_accelerator),
+        ("management", hosts, cost.management_usd_per_host),
+        ("storage", stored, cost.storage_usd_per_accelerator),
+        ("racks", hosts, racks * cost.racks_usd_per_rack),
+    ):
+        each = round(dollars * facts.gross * MICRO_USD_PER_USD)
+        if quantity and each:
+            line = Line(kind, kind, RACK_LINES[kind], quantity, each)
+            one = replace(line, quantity=1, unit_price=line.price)
+            yield one if line.is_sum else line
+    for kind, share in (("freight", cost.freight), ("spares", cost.spares)):
+        if share and whole:
+            yield Line(kind, kind, RACK_LINES[kind], 1, round(whole * share))
+
+
 def merged(purchases: Iterable[tuple[int, Iterable[Line]]]) -> list[Line]:
     """Add up the lines of several purchases, each made so many times.
 
@@ -457,7 +521,13 @@ def merged(purchases: Iterable[tuple[int, Iterable[Line]]]) -> list[Line]:
     total: dict[tuple[str, str, str, int, bool], Line] = {}
     for times, lines in purchases:
         for line in lines:
-            key = (line.kind, line.id, line.name, line.unit_price, line.owned)
-            before = total[key].quantity if key in total else 0
-            total[key] = replace(line, quantity=before + times * line.quantity)
+            each = 0 if line.is_sum else line.unit_price
+            key = (line.kind, line.id, line.name, each, line.owned)
+            known = total.get(key, replace(line, quantity=0))
+            if line.is_sum:
+                paid = (known.price if key in total else 0) + times * line.price
+                total[key] = replace(line, unit_price=paid)
+            else:
+                quantity = known.quantity + times * line.quantity
+                total[key] = replace(line, quantity=quantity)
     return list(total.values())

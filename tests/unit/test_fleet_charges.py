@@ -36,6 +36,13 @@ def test_what_a_unit_is_sold_for_is_not_written_off(
         support_per_year=0.0,
         staff_usd_per_rack_year=0.0,
         wacc=0.0,
+        front_end_usd_per_accelerator=0.0,
+        management_usd_per_host=0.0,
+        storage_usd_per_accelerator=0.0,
+        racks_usd_per_rack=0.0,
+        rack_kilowatts=0.0,
+        freight=0.0,
+        spares=0.0,
         hosted_usd_per_million_tokens=None,
         carbon_kg_per_kwh=None,
     )

@@ -77,6 +77,13 @@ class CostAssumptions(Struct, frozen=True):
     support_per_year: float
     staff_usd_per_rack_year: float
     wacc: float
+    front_end_usd_per_accelerator: float
+    management_usd_per_host: float
+    storage_usd_per_accelerator: float
+    racks_usd_per_rack: float
+    rack_kilowatts: float
+    freight: float
+    spares: float
     hosted_usd_per_million_tokens: float | None
     carbon_kg_per_kwh: float | None
 

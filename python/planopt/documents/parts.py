@@ -94,7 +94,7 @@ class PlanCost(Cost, frozen=True, kw_only=True):
     parts: tuple[CostPart, ...] = ()
     """Sum to ``usd_per_hour``."""
     left_out: tuple[str, ...] = ()
-    """What an hour costs besides, which is not counted."""
+    """What it costs besides, which is not counted."""
     moves: tuple[Move, ...] = ()
     """With one assumption moved."""
     at_duty: tuple[AtDuty, ...] = ()

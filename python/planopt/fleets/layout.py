@@ -6,9 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from planopt.bill import merged
+from planopt.bill import merged, times
 from planopt.documents.evaluation import Deployment
 from planopt.documents.fleet import (
     Acquisition,
@@ -127,7 +125,7 @@ class Layout:
         """Everything that is bought."""
         return merged(
             [
-                _times(line, sum(each.units))
+                times(line, sum(each.units))
                 for each in self.acquisitions()
                 for line in each.bill_of_materials
             ]
@@ -222,11 +220,6 @@ class Layout:
                 )
             )
         return tuple(laid)
-
-
-def _times(line: BomLine, count: int) -> BomLine:
-    price = round((line.unit_price_usd or 0.0) * MICRO_USD) * line.quantity * count
-    return replace(line, quantity=line.quantity * count, price_usd=price / MICRO_USD)
 
 
 def _acquired(acquisitions: tuple[Acquisition, ...], period: int) -> list[str]:

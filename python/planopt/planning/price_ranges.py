@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.bill import AROUND
 from planopt.documents.explanations import PriceRange, Uncertainty
 from planopt.money import of_a_dollar
 from planopt.planning.alternatives import is_within
@@ -41,7 +42,7 @@ def uncertainty(
     ranges = tuple(
         _range(question, chosen, line, band)
         for line in chosen.bill_of_materials
-        if not line.owned
+        if not line.owned and line.kind not in AROUND
     )
     next_best = next(filter(is_within, others), None)
     return Uncertainty(
@@ -86,18 +87,23 @@ class _Part:
         return self.line.name.rpartition(", ")[2]
 
     def slope(self, build: Build) -> float:
-        """Dollars more that a build costs for each dollar that the part is dearer."""
+        """Dollars more that a build costs for each dollar that the part is dearer.
+
+        In racks also what freight and spares are a share of.
+        """
+        cost = self._question.catalog.cost
+        dearer = 1.0 + cost.freight + cost.spares
         bills = [
-            (line.quantity, each.hardware.rack_units)
+            (line.quantity * (dearer if height else 1.0), height)
             for each in build.deployments
+            for height in (each.hardware.rack_units,)
             for line in each.bill_of_materials
             if (line.kind, line.id, line.name, line.owned)
             == (self.line.kind, self.line.id, self.line.name, False)
         ]
-        number = float(sum(quantity for quantity, _ in bills))
+        number = sum(quantity for quantity, _ in bills)
         if not self._question.problem.acquisition.hourly:
             return number
-        cost = self._question.catalog.cost
         if self.line.kind == "instance":
             reserved = (self._terms or "").startswith("reserved")
             return number * (1.0 if reserved else cost.duty)

@@ -18,6 +18,7 @@ from planopt_reference.purchase import (
     nics_bought,
     part_lines,
     priced,
+    rack_lines,
 )
 from planopt_reference.units import MICRO_USD_PER_USD
 
@@ -215,10 +216,22 @@ def cluster(
             power += count * chosen.power
             height += count * chosen.rack_units if machine.rack_units else 0.0
         lines.extend(cable_lines(joined, cables, uplinks))
+    present = bought or hosts * machine.slots
+    new = present - min(present, there.get("accelerators", 0))
+    around = rack_lines(
+        facts,
+        card,
+        machine,
+        lines,
+        hosts=hosts - min(hosts, there.get("hosts", 0)),
+        accelerators=new,
+        stored=new,
+    )
+    lines.extend(around)
     return Cluster(
         lines=tuple(lines),
         hosts=hosts,
-        accelerators=bought or hosts * machine.slots,
+        accelerators=present,
         switch=switch,
         switches=count,
         power_watts=power,

@@ -86,9 +86,7 @@ impl Catalog {
     ///     differ.
     fn with_cost(&self, py: Python<'_>, cost: &[u8]) -> PyResult<Self> {
         let given: catalog::CostChoice = question(py, cost)?;
-        let mut catalog = catalog::Catalog::clone(&self.catalog);
-        given.put_into(&mut catalog.assumptions.entity.cost);
-        Ok(Self::of(catalog))
+        Ok(Self::of(self.catalog.with_cost(given)))
     }
 
     /// The same catalog with another price in place of its own.

@@ -76,10 +76,8 @@ fn counted(catalog: &Catalog, problem: &Value) -> Answer<Catalog> {
         "condition": or("condition", json!("new")), "prices": or("prices", json!({})),
         "discount": or("discount", json!({})), "vat": or("vat", json!(0.0)),
     }))?;
-    let mut catalog = catalog.paid(&pricing)?;
     let cost: CostChoice = read(or("cost", json!({})))?;
-    cost.put_into(&mut catalog.assumptions.entity.cost);
-    Ok(catalog)
+    Ok(catalog.paid(&pricing)?.with_cost(cost))
 }
 
 fn limits_of(problem: &Value) -> Value {

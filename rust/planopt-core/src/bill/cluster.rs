@@ -3,7 +3,7 @@
 
 use super::host_set::HostSet;
 use super::line::BillLine;
-use super::parts::{Line, Part, bill_of, joining, price_of};
+use super::parts::{Line, Part, bill_of, joining, price_of, summed};
 use super::switching::Switching;
 use crate::catalog::Assumptions;
 use crate::hardware::Owned;
@@ -16,6 +16,8 @@ pub struct Cluster<'a> {
     sets: Vec<HostSet<'a>>,
     /// Switches, where more than two hosts are connected.
     pub switching: Option<Switching<'a>>,
+    /// Whether it has storage of its own: a run keeps its data and its checkpoints there.
+    stores: bool,
 }
 
 impl<'a> Cluster<'a> {
@@ -37,7 +39,19 @@ impl<'a> Cluster<'a> {
         } else {
             None
         };
-        Some(Self { sets, switching })
+        Some(Self {
+            sets,
+            switching,
+            stores: false,
+        })
+    }
+
+    /// The same with the storage of a run.
+    pub fn of_run(sets: Vec<HostSet<'a>>) -> Option<Self> {
+        Some(Self {
+            stores: true,
+            ..Self::of(sets)?
+        })
     }
 
     /// Hosts, spares included.
@@ -65,6 +79,15 @@ impl<'a> Cluster<'a> {
     }
 
     fn parts(&self, line: Line<'_, 'a>) -> Option<()> {
+        let sum = summed(|line| self.hardware_parts(line), line)?;
+        for set in &self.sets {
+            set.in_racks(self.stores, line);
+        }
+        self.sets.first()?.carried(sum, line);
+        Some(())
+    }
+
+    fn hardware_parts(&self, line: Line<'_, 'a>) -> Option<()> {
         for set in &self.sets {
             set.parts(line)?;
         }

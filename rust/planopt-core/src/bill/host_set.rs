@@ -1,9 +1,12 @@
 //! Hosts full of accelerators, whatever runs on them.
 
 use super::parts::{Line, Part, price_of, some_owned};
-use crate::catalog::{Assumptions, Connecting};
+use crate::catalog::{Assumptions, Connecting, PartKind};
 use crate::hardware::{Hardware, Owned, System};
 use crate::quantity::{MicroUsd, Watts};
+
+/// Height of a rack (EIA-310).
+const UNITS_OF_A_RACK: f64 = 42.0;
 
 /// Hosts of one kind, with their accelerators and NICs.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +86,55 @@ impl<'a> HostSet<'a> {
     pub fn owned(&self) -> Owned {
         let (accelerators, hosts) = (self.accelerators_bought(), self.hosts_bought());
         self.hardware.owned.within(accelerators, hosts)
+    }
+
+    /// Shows to `line` what stands around those that are bought in racks: ports, racks, storage of a
+    /// run. Switches stand in the height that hosts, which fill racks by their power, leave.
+    pub(super) fn in_racks(&self, stores: bool, line: Line<'_, 'a>) {
+        let Hardware {
+            accelerator, host, ..
+        } = self.hardware;
+        let lines = &host.lines;
+        let cards = accelerator.power.unwrap_or(Watts::ZERO) * f64::from(self.slots);
+        let kilowatts = (host.power + cards).0 / 1e3;
+        let racks = (host.rack_units / UNITS_OF_A_RACK).max(kilowatts / lines.rack_kilowatts);
+        let owned = self.owned();
+        let hosts = self.hosts_bought() - owned.hosts;
+        let accelerators = self.accelerators_bought() - owned.accelerators;
+        let stored = if stores { accelerators } else { 0 };
+        // A set without racks has no power of one either.
+        let racks_usd = if lines.racks_usd_per_rack > 0.0 {
+            racks * lines.racks_usd_per_rack
+        } else {
+            0.0
+        };
+        for (kind, quantity, usd) in [
+            (
+                PartKind::FrontEnd,
+                accelerators,
+                lines.front_end_usd_per_accelerator,
+            ),
+            (PartKind::Management, hosts, lines.management_usd_per_host),
+            (PartKind::Storage, stored, lines.storage_usd_per_accelerator),
+            (PartKind::Racks, hosts, racks_usd),
+        ] {
+            if quantity > 0 && usd > 0.0 {
+                line(Part::Line(kind), quantity, Some(MicroUsd::from_usd(usd)));
+            }
+        }
+    }
+
+    /// Shows to `line` what the way there and spares of parts cost that come to `sum`.
+    pub(super) fn carried(&self, sum: MicroUsd, line: Line<'_, 'a>) {
+        let lines = &self.hardware.host.lines;
+        for (kind, share) in [
+            (PartKind::Freight, lines.freight),
+            (PartKind::Spares, lines.spares),
+        ] {
+            if share > 0.0 && sum > MicroUsd::ZERO {
+                line(Part::Line(kind), 1, Some(sum.scaled(share)));
+            }
+        }
     }
 
     /// Price of accelerators and hosts; nothing if one has none.

@@ -28,6 +28,18 @@ impl BillLine {
         self.unit_price * self.quantity
     }
 
+    /// The same, as one sum where it is paid so.
+    pub(super) fn summed(self) -> Self {
+        if !self.kind.is_sum() {
+            return self;
+        }
+        Self {
+            quantity: 1,
+            unit_price: self.price(),
+            ..self
+        }
+    }
+
     /// Whether it is rented: its price is that of an hour.
     pub fn is_rented(&self) -> bool {
         self.kind == PartKind::Instance

@@ -13,6 +13,8 @@ pub(super) enum Part<'a> {
     Cable(&'a Cable),
     Switch(&'a Switch),
     SwitchPorts(&'a Switch),
+    /// A line of what racks cost.
+    Line(PartKind),
 }
 
 /// Is shown each part with its number and the price of one; none of what is there already.
@@ -21,24 +23,26 @@ pub(super) type Line<'l, 'a> = &'l mut dyn FnMut(Part<'a>, u32, Option<MicroUsd>
 impl Part<'_> {
     fn bill_line(self, quantity: u32, unit_price: Option<MicroUsd>) -> BillLine {
         let (kind, id, name) = match self {
-            Self::Accelerator(part) => (PartKind::Accelerator, &part.id, part.name.clone()),
-            Self::Host(part) if part.rent.is_some() => {
-                (PartKind::Instance, &part.id, part.name.clone())
-            }
-            Self::Host(part) => (PartKind::Host, &part.id, part.name.clone()),
-            Self::Nic(part) => (PartKind::Nic, &part.id, part.name.clone()),
-            Self::Cable(part) => (PartKind::Cable, &part.id, part.name.clone()),
-            Self::Switch(part) => (PartKind::Switch, &part.id, part.name.clone()),
+            Self::Accelerator(part) => (PartKind::Accelerator, part.id.as_str(), &part.name),
+            Self::Host(part) if part.rent.is_some() => (PartKind::Instance, &*part.id, &part.name),
+            Self::Host(part) => (PartKind::Host, &*part.id, &part.name),
+            Self::Nic(part) => (PartKind::Nic, &*part.id, &part.name),
+            Self::Cable(part) => (PartKind::Cable, &*part.id, &part.name),
+            Self::Switch(part) => (PartKind::Switch, &*part.id, &part.name),
             Self::SwitchPorts(part) => (
                 PartKind::SwitchPorts,
-                &part.id,
-                format!("ports of {}", part.name),
+                &*part.id,
+                &format!("ports of {}", part.name),
             ),
+            Self::Line(kind) => {
+                let (name, id) = kind.line().unwrap_or_default();
+                (kind, id, &name.to_owned())
+            }
         };
         BillLine {
             kind,
-            id: id.clone(),
-            name,
+            id: id.to_owned(),
+            name: name.clone(),
             quantity,
             unit_price: unit_price.unwrap_or_default(),
             owned: unit_price.is_none(),
@@ -50,10 +54,11 @@ impl Part<'_> {
 pub(super) fn bill_of<'a>(parts: impl FnOnce(Line<'_, 'a>) -> Option<()>) -> Option<Vec<BillLine>> {
     let mut bill: Vec<BillLine> = Vec::with_capacity(4);
     parts(&mut |part, quantity, unit_price| {
-        let line = part.bill_line(quantity, unit_price);
+        let line = part.bill_line(quantity, unit_price).summed();
         let what = |line: &BillLine| (line.kind, line.owned);
         let alike = |known: &&mut BillLine| what(known) == what(&line) && known.id == line.id;
         match bill.iter_mut().find(alike) {
+            Some(known) if known.kind.is_sum() => known.unit_price += line.unit_price,
             Some(known) => known.quantity += quantity,
             None => bill.push(line),
         }
@@ -66,6 +71,19 @@ pub(super) fn price_of<'a>(parts: impl FnOnce(Line<'_, 'a>) -> Option<()>) -> Op
     let mut price = MicroUsd::ZERO;
     parts(&mut |_, quantity, unit_price| price += unit_price.unwrap_or_default() * quantity)?;
     Some(price)
+}
+
+/// Shows `parts` to `line`, and adds them up; nothing if one has no price.
+pub(super) fn summed<'a>(
+    parts: impl FnOnce(Line<'_, 'a>) -> Option<()>,
+    line: Line<'_, 'a>,
+) -> Option<MicroUsd> {
+    price_of(|add| {
+        parts(&mut |part, quantity, price| {
+            add(part, quantity, price);
+            line(part, quantity, price);
+        })
+    })
 }
 
 /// So many of a part, of which some are there already; nothing if the rest has no price.

@@ -3,7 +3,7 @@
 
 use super::host_set::HostSet;
 use super::line::BillLine;
-use super::parts::{Line, Part, bill_of, joining, price_of};
+use super::parts::{Line, Part, bill_of, joining, price_of, summed};
 use crate::catalog::{Assumptions, Connecting, Switch, SwitchSale};
 use crate::hardware::{Hardware, Owned};
 use crate::parallel::Placement;
@@ -89,6 +89,14 @@ impl<'a> Unit<'a> {
     }
 
     fn parts(&self, line: Line<'_, 'a>) -> Option<()> {
+        let sum = summed(|line| self.hardware_parts(line), line)?;
+        let hosts = self.host_set();
+        hosts.in_racks(false, line);
+        hosts.carried(sum, line);
+        Some(())
+    }
+
+    fn hardware_parts(&self, line: Line<'_, 'a>) -> Option<()> {
         let hosts = self.host_set();
         hosts.parts(line)?;
         // Whoever rents instances out connects them.

@@ -10,6 +10,7 @@ use super::assumptions::{
     MemoryAssumptions, OwnKernels, Policy, RequestOverhead, ScaleUpAssumptions, Scheduling, Spares,
     SwitchSale, TrainingAssumptions,
 };
+use super::entities::RackLines;
 use super::fields::{Fields, share};
 use super::host::ALL_REDUCE_CLASSES;
 use crate::format::Format;
@@ -330,6 +331,15 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
         support_per_year: line(fields, "support", Dimension::Share),
         staff_usd_per_rack_year: line(fields, "staff", Dimension::Usd),
         wacc: line(fields, "wacc", Dimension::Share),
+        lines: RackLines {
+            front_end_usd_per_accelerator: line(fields, "front_end", Dimension::Usd),
+            management_usd_per_host: line(fields, "management", Dimension::Usd),
+            storage_usd_per_accelerator: line(fields, "storage", Dimension::Usd),
+            racks_usd_per_rack: line(fields, "racks", Dimension::Usd),
+            rack_kilowatts: line(fields, "rack_kilowatts", Dimension::Number),
+            freight: line(fields, "freight", Dimension::Share),
+            spares: line(fields, "spares", Dimension::Share),
+        },
         load_fraction: fields.number("load_fraction", Dimension::Share),
         hosted_usd_per_million_tokens: fields.optional("hosted_million_tokens", |fields, key| {
             fields.number(key, Dimension::Usd)

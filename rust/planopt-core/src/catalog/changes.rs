@@ -3,7 +3,8 @@
 
 use super::Catalog;
 use super::assumptions::CostAssumptions;
-use super::entities::{Accelerator, LIMITED_TO, Network};
+use super::entities::{Accelerator, LIMITED_TO, Network, RackLines};
+use super::entry::Entry;
 use super::offer::Terms;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
@@ -227,6 +228,36 @@ const LOWER_POWER: [f64; 3] = [0.85, 0.7, 0.5];
 /// Where no lowest limit is known, the share of its power that an accelerator can be limited to.
 const LOWEST_SHARE: f64 = 0.5;
 
+impl Catalog {
+    /// The same catalog with some of the assumptions of cost in place of its own.
+    #[must_use]
+    pub fn with_cost(&self, choice: CostChoice) -> Self {
+        let mut catalog = self.clone();
+        choice.put_into(&mut catalog.assumptions.entity.cost);
+        catalog.furnish();
+        catalog
+    }
+
+    /// Lets hosts in racks come with what the assumptions say, taxed as all else is.
+    pub(super) fn furnish(&mut self) {
+        let lines = self.assumptions.entity.cost.lines;
+        let taxed = RackLines {
+            front_end_usd_per_accelerator: lines.front_end_usd_per_accelerator * self.gross,
+            management_usd_per_host: lines.management_usd_per_host * self.gross,
+            storage_usd_per_accelerator: lines.storage_usd_per_accelerator * self.gross,
+            racks_usd_per_rack: lines.racks_usd_per_rack * self.gross,
+            ..lines
+        };
+        for Entry { entity, .. } in self.hosts.values_mut() {
+            entity.lines = if entity.rack_units > 0.0 {
+                taxed
+            } else {
+                RackLines::default()
+            };
+        }
+    }
+}
+
 /// What is counted otherwise than the assumptions do.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -245,6 +276,18 @@ pub struct CostChoice {
     /// Support of a year, as a share of the price.
     #[serde(alias = "support")]
     pub support_per_year: Option<f64>,
+    /// Front-end ports for an accelerator, dollars.
+    pub front_end: Option<f64>,
+    /// Management ports of a host, dollars.
+    pub management: Option<f64>,
+    /// Storage of a run for an accelerator, dollars.
+    pub storage: Option<f64>,
+    /// A rack with its power strips, dollars.
+    pub racks: Option<f64>,
+    /// Freight and integration, as a share of all parts.
+    pub freight: Option<f64>,
+    /// Spare parts, as a share of all parts.
+    pub spares: Option<f64>,
     /// People who look after a rack, dollars per year.
     pub staff_usd_per_rack_year: Option<f64>,
     /// Interest of a year.
@@ -255,7 +298,7 @@ pub struct CostChoice {
 
 impl CostChoice {
     /// Puts what is given in the place of assumptions.
-    pub fn put_into(self, cost: &mut CostAssumptions) {
+    fn put_into(self, cost: &mut CostAssumptions) {
         cost.years = self.years.unwrap_or(cost.years);
         cost.duty = self.duty.unwrap_or(cost.duty);
         let own = cost.electricity_usd_per_kwh;
@@ -267,6 +310,17 @@ impl CostChoice {
         let own = cost.staff_usd_per_rack_year;
         cost.staff_usd_per_rack_year = self.staff_usd_per_rack_year.unwrap_or(own);
         cost.wacc = self.wacc.unwrap_or(cost.wacc);
+        let lines = &mut cost.lines;
+        for (line, other) in [
+            (&mut lines.front_end_usd_per_accelerator, self.front_end),
+            (&mut lines.management_usd_per_host, self.management),
+            (&mut lines.storage_usd_per_accelerator, self.storage),
+            (&mut lines.racks_usd_per_rack, self.racks),
+            (&mut lines.freight, self.freight),
+            (&mut lines.spares, self.spares),
+        ] {
+            *line = other.unwrap_or(*line);
+        }
         cost.carbon_kg_per_kwh = self.carbon_kg_per_kwh.or(cost.carbon_kg_per_kwh);
     }
 }

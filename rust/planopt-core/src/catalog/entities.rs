@@ -154,6 +154,25 @@ pub struct BusBandwidth {
     pub group_8: BytesPerSecond,
 }
 
+/// What a host in a rack is bought with beside its parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct RackLines {
+    /// Front-end ports, optics and cables for an accelerator, dollars.
+    pub front_end_usd_per_accelerator: f64,
+    /// Management ports of a host, dollars.
+    pub management_usd_per_host: f64,
+    /// Storage of a run for an accelerator, dollars.
+    pub storage_usd_per_accelerator: f64,
+    /// A rack with its power strips, dollars.
+    pub racks_usd_per_rack: f64,
+    /// Power that a rack takes, kilowatts.
+    pub rack_kilowatts: f64,
+    /// Freight and integration, as a share of all parts.
+    pub freight: f64,
+    /// Spare parts, as a share of all parts.
+    pub spares: f64,
+}
+
 /// A host that accelerators are put into, or a complete machine that comes with them.
 #[derive(Clone, Debug)]
 pub struct Host {
@@ -183,6 +202,8 @@ pub struct Host {
     pub power: Watts,
     /// Height in a rack; 0 for a desktop, which is not hosted.
     pub rack_units: f64,
+    /// What it is bought with where it stands in a rack.
+    pub lines: RackLines,
     /// Price without accelerators, or of the complete machine; none where it is no longer sold.
     pub price: Option<MicroUsd>,
     /// Whether new ones can be bought today; none where nobody says.

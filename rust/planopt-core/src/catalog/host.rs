@@ -1,7 +1,7 @@
 //! `hosts/ID.toml`.
 
 use super::accelerator::FORM_FACTORS;
-use super::entities::{BusBandwidth, Host, Included, IncludedNics, Stores};
+use super::entities::{BusBandwidth, Host, Included, IncludedNics, RackLines, Stores};
 use super::fields::Fields;
 use crate::quantity::{Dimension, MicroUsd};
 
@@ -37,6 +37,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
         nics: fields.quantity("nics"),
         power: fields.quantity("power"),
         rack_units: fields.number("rack_units", Dimension::Number),
+        lines: RackLines::default(),
         price: price.filter(|_| on_sale != Some(false)),
         on_sale,
         includes,

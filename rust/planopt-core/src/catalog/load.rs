@@ -50,9 +50,11 @@ impl Catalog {
                 read: OnceLock::new(),
             },
             assumptions,
+            gross: 1.0,
         };
         // A file with problems is no entity: what refers to it would look wrong as well.
-        let catalog = problems.unless_any(catalog)?;
+        let mut catalog = problems.unless_any(catalog)?;
+        catalog.furnish();
         let mut problems = Problems::default();
         catalog.check_references(&mut problems);
         problems.unless_any(catalog)

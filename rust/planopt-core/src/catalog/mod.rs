@@ -43,7 +43,8 @@ pub use self::condition::{Condition, Offered};
 pub(crate) use self::entities::LIMITED_TO;
 pub use self::entities::{
     Accelerator, BusBandwidth, Cable, Connecting, Host, Included, IncludedNics, Link, LinkKind,
-    Network, Nic, Peak, PeerToPeer, ScaleUp, SessionsOfWorkload, Stores, Switch, Workload,
+    Network, Nic, Peak, PeerToPeer, RackLines, ScaleUp, SessionsOfWorkload, Stores, Switch,
+    Workload,
 };
 pub use self::entry::{Entry, Figure, Source, Status, Tag};
 pub(crate) use self::fields::Fields;
@@ -84,6 +85,8 @@ pub struct Catalog {
     pub assumptions: Entry<Assumptions>,
     /// How far predictions were from what was measured.
     pub residuals: Residuals,
+    /// What a dollar comes to with tax.
+    gross: f64,
     /// Providers by id, read when they are first asked for.
     offers: offers::Offers,
 }

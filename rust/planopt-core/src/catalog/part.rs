@@ -20,4 +20,36 @@ pub enum PartKind {
     SwitchPorts,
     /// A cable.
     Cable,
+    /// What connects a host in a rack with whoever asks it.
+    FrontEnd,
+    /// Ports that hosts in racks are looked after by.
+    Management,
+    /// Storage of a run, by accelerator.
+    Storage,
+    /// Racks with their power strips.
+    Racks,
+    /// Freight and integration.
+    Freight,
+    /// Spare parts.
+    Spares,
+}
+
+impl PartKind {
+    /// Its name and its figure of the assumptions, where it is a line of what racks cost.
+    pub(crate) fn line(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::FrontEnd => Some(("Front-end network for an accelerator", "front_end")),
+            Self::Management => Some(("Management ports of a host", "management")),
+            Self::Storage => Some(("Storage for an accelerator", "storage")),
+            Self::Racks => Some(("Racks and power strips", "racks")),
+            Self::Freight => Some(("Freight and integration", "freight")),
+            Self::Spares => Some(("Spare parts", "spares")),
+            _ => None,
+        }
+    }
+
+    /// Whether it is paid in one sum, however many units it is for.
+    pub(crate) fn is_sum(self) -> bool {
+        matches!(self, Self::Racks | Self::Freight | Self::Spares)
+    }
 }

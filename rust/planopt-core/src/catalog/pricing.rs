@@ -46,7 +46,9 @@ impl Catalog {
         let mut catalog = catalog.at_prices(&choices.collect::<Vec<_>>())?;
         if pricing.vat > 0.0 {
             catalog.tax(pricing.vat)?;
+            catalog.gross = 1.0 + pricing.vat;
         }
+        catalog.furnish();
         Ok(catalog)
     }
 

@@ -4,6 +4,7 @@
 use super::available::{Selection, listed};
 use super::inventory::Inventory;
 use super::named::unknown_host;
+use crate::catalog::RackLines;
 use crate::catalog::{
     Accelerator, Catalog, Class, Entry, Host, Included, Link, LinkKind, Network, Nic, Offer,
     Provider, Rent, Terms,
@@ -291,6 +292,7 @@ fn instance(
         nics: 1,
         power: Watts::ZERO,
         rack_units: 0.0,
+        lines: RackLines::default(),
         price: Some(price),
         on_sale: None,
         includes: Some(Included {

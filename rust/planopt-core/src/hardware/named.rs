@@ -2,7 +2,9 @@
 
 use super::inventory::Inventory;
 use super::system::{Connection, System};
-use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, LinkKind, ScaleUp, Stores};
+use crate::catalog::{
+    Accelerator, Assumptions, Catalog, Host, Link, LinkKind, RackLines, ScaleUp, Stores,
+};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{unknown_name, wrong_option};
 use crate::quantity::Watts;
@@ -190,6 +192,7 @@ pub(super) fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
         nics: slots,
         power: Watts::ZERO,
         rack_units: 0.0,
+        lines: RackLines::default(),
         price: None,
         on_sale: None,
         includes: None,

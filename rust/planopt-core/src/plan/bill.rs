@@ -14,13 +14,16 @@ pub(super) struct Bill(Vec<(BillLine, u64)>);
 impl Bill {
     /// The bill of one unit, `count` times.
     pub(super) fn times(lines: &[BillLine], count: u32) -> Self {
-        let times = |line: &BillLine| u64::from(line.quantity) * u64::from(count);
-        Self(
-            lines
-                .iter()
-                .map(|line| (line.clone(), times(line)))
-                .collect(),
-        )
+        let times = |line: &BillLine| {
+            let (mut line, mut quantity) = (line.clone(), u64::from(line.quantity));
+            if line.kind.is_sum() {
+                line.unit_price = line.unit_price * count;
+            } else {
+                quantity *= u64::from(count);
+            }
+            (line, quantity)
+        };
+        Self(lines.iter().map(times).collect())
     }
 
     /// Adds another bill, alike lines together, in the order they first appear. Of an instance, the
@@ -32,6 +35,7 @@ impl Bill {
                 what(known) == what(line) && (&known.id, &known.name) == (&line.id, &line.name)
             });
             match known {
+                Some((known, _)) if known.kind.is_sum() => known.unit_price += line.unit_price,
                 Some((_, known)) => *known += quantity,
                 None => self.0.push((line.clone(), *quantity)),
             }
@@ -114,7 +118,9 @@ pub fn sourced(catalog: &Catalog, lines: &mut [BomLine]) {
             line.source = Some("owned".to_owned());
             continue;
         }
-        let source = if line.is_rented() {
+        let source = if let Some((_, figure)) = line.kind.line() {
+            of_assumption(catalog, figure)
+        } else if line.is_rented() {
             of_offer(catalog, &line.id)
         } else {
             // A power limit does not change what an accelerator costs.
@@ -157,6 +163,20 @@ fn of_offer(catalog: &Catalog, id: &str) -> Option<Source> {
             used: false,
             changes: figure.changes,
         })
+    })
+}
+
+/// Of a figure of the assumptions.
+fn of_assumption(catalog: &Catalog, figure: &str) -> Option<Source> {
+    let figure = catalog.assumptions.figure(&format!("cost.{figure}"))?;
+    let source = figure.source.as_ref()?;
+    Some(Source {
+        status: source.status,
+        date: source.date.clone(),
+        per: 1,
+        range: (None, None),
+        used: false,
+        changes: Vec::new(),
     })
 }
 

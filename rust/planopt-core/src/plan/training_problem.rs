@@ -80,7 +80,7 @@ impl<'a> Subject<'_, 'a> {
     fn cluster(&self) -> Option<Cluster<'a>> {
         let accelerators = self.context.layout.accelerators();
         let (spares, _) = self.at_work(accelerators).spares(self.context.training);
-        Cluster::of(vec![HostSet::of(&self.system, accelerators, spares)])
+        Cluster::of_run(vec![HostSet::of(&self.system, accelerators, spares)])
     }
 
     /// So many of its accelerators in as few hosts as hold them.

@@ -220,7 +220,7 @@ impl EvaluateTraining {
                 HostSet::of(&subject.system, share.accelerators, spares)
             })
             .collect();
-        Cluster::of(sets)
+        Cluster::of_run(sets)
     }
 
     fn cluster_context(

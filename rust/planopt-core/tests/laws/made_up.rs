@@ -2,7 +2,7 @@
 
 use planopt_core::catalog::{
     Accelerator, Assumptions, BusBandwidth, Cable, Host, IncludedNics, Link, LinkKind, Network,
-    Nic, Offered, Peak, PeerToPeer, ScaleUp, Stores, Switch,
+    Nic, Offered, Peak, PeerToPeer, RackLines, ScaleUp, Stores, Switch,
 };
 use planopt_core::format::{Format, Formats};
 use planopt_core::load::serving::{Overlap, Question};
@@ -224,6 +224,19 @@ pub(crate) fn included_nics() -> impl Strategy<Value = Option<IncludedNics>> {
     prop::option::of(included)
 }
 
+/// What is bought with a host in a rack.
+fn in_racks() -> RackLines {
+    RackLines {
+        front_end_usd_per_accelerator: 217.0,
+        management_usd_per_host: 50.0,
+        storage_usd_per_accelerator: 3200.0,
+        racks_usd_per_rack: 4250.0,
+        rack_kilowatts: 40.0,
+        freight: 0.035,
+        spares: 0.011,
+    }
+}
+
 /// A host for up to 8 accelerators.
 pub(crate) fn hosts() -> impl Strategy<Value = Host> {
     (
@@ -254,6 +267,11 @@ pub(crate) fn hosts() -> impl Strategy<Value = Host> {
                 nics,
                 power: Watts(power),
                 rack_units,
+                lines: if rack_units > 0.0 {
+                    in_racks()
+                } else {
+                    RackLines::default()
+                },
                 price: Some(price),
                 on_sale: None,
                 includes: None,

@@ -107,6 +107,7 @@ proptest! {
 
     #[test]
     fn prices_times_k_make_the_bill_times_k(stock in stocks(), pp in 1_u32..=8, k in 1_i64..1000) {
+        let stock = stock.alone();
         let dear = stock.dearer(k);
         let placement = Placement::new(Degrees::tensor(1), pp, stock.hosts[0].slots).expect("one card always fits");
         let prices = |stock: &Stock| -> Vec<Option<i64>> {

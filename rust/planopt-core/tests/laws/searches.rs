@@ -402,6 +402,7 @@ proptest! {
     fn prices_times_k_keep_the_cheapest(hunt in hunts(), k in 2_i64..50) {
         let mut hunt = hunt;
         hunt.assumptions.switch_sale = SwitchSale::Whole;
+        hunt.stock = hunt.stock.alone();
         let mut dear = hunt.clone();
         dear.stock = hunt.stock.dearer(k);
         let cheapest = |hunt: &Hunt| hunt.search().units.iter().map(|unit| unit.price).min();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use planopt_core::catalog::{Accelerator, Catalog, Host, Link, Network};
+use planopt_core::catalog::{Accelerator, Catalog, Host, Link, Network, RackLines};
 use planopt_core::hardware::Inventory;
 
 use proptest::prelude::*;
@@ -54,6 +54,14 @@ impl Stock {
         turned.networks.rotate_left(turn(self.networks.len()));
         turned.links.reverse();
         turned
+    }
+
+    /// The same parts without what is bought with hosts in racks, of which shares are rounded.
+    pub(crate) fn alone(mut self) -> Self {
+        for host in &mut self.hosts {
+            host.lines = RackLines::default();
+        }
+        self
     }
 
     /// The same parts at `k` times their prices.

@@ -82,7 +82,7 @@ impl<'a> Platform<'a> {
         };
         let (spares, _) = at_work.spares(training);
         let hosts_bought = HostSet::of(&self.system, accelerators, spares);
-        let cluster = Cluster::of(vec![hosts_bought])?;
+        let cluster = Cluster::of_run(vec![hosts_bought])?;
         // Only what does not depend on speed is taken of it.
         let cost = of_purchase(
             cluster.price()?.usd(),

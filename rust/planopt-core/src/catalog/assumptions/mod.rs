@@ -22,7 +22,7 @@ pub use self::training::{
     FrameworkAssumptions, HardwareAssumptions, HardwareChanges, Spares, TrainingAssumptions,
 };
 
-use super::entities::Accelerator;
+use super::entities::{Accelerator, RackLines};
 use std::collections::BTreeMap;
 
 /// How ports of a switch are paid for.
@@ -85,6 +85,9 @@ pub struct CostAssumptions {
     pub staff_usd_per_rack_year: f64,
     /// Interest on what a purchase still binds (weighted average cost of capital), a year.
     pub wacc: f64,
+    /// What a host in a rack is bought with.
+    #[serde(flatten)]
+    pub lines: RackLines,
     /// Draw of an accelerator at work, as a share of its power limit.
     pub load_fraction: f64,
     /// Price of a million tokens from those who serve models, where the set has one.

@@ -44,7 +44,7 @@ impl TrainingSearch<'_> {
             hosts: size.accelerators.div_ceil(slots),
         };
         let (spares, _) = at_work.spares(self.training);
-        let cluster = Cluster::of(vec![HostSet::of(system, size.accelerators, spares)]);
+        let cluster = Cluster::of_run(vec![HostSet::of(system, size.accelerators, spares)]);
         let bought = cluster.and_then(|cluster| {
             Some(Bought {
                 hardware,
