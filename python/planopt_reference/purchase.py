@@ -406,7 +406,7 @@ def unit(
         machine,
         lines,
         hosts=hosts - of_hosts,
-        accelerators=present - min(present, there.get("accelerators", 0)),
+        accelerators=present * (hosts - of_hosts) // hosts,
     )
     lines.extend(around)
     return Unit(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
+from planopt.bill import AROUND
 from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.documents.parts import BomLine
@@ -444,7 +445,8 @@ def test_a_run_on_machines_with_nics_of_their_own_is_verified() -> None:
         top=1,
     )
     assert plan.deployments[0].hardware.hosts > 1
-    assert {line.kind for line in plan.bill_of_materials} == {"host", "cable", "switch"}
+    kinds = {line.kind for line in plan.bill_of_materials}
+    assert kinds - AROUND.keys() == {"host", "cable", "switch"}
     document = json.loads(plan.to_json())
     assert verify_plan(document, bundled_folder()) == []
     document["bill_of_materials"][0]["quantity"] += 1

@@ -217,13 +217,14 @@ def cluster(
             height += count * chosen.rack_units if machine.rack_units else 0.0
         lines.extend(cable_lines(joined, cables, uplinks))
     present = bought or hosts * machine.slots
-    new = present - min(present, there.get("accelerators", 0))
+    new_hosts = hosts - min(hosts, there.get("hosts", 0))
+    new = present * new_hosts // hosts
     around = rack_lines(
         facts,
         card,
         machine,
         lines,
-        hosts=hosts - min(hosts, there.get("hosts", 0)),
+        hosts=new_hosts,
         accelerators=new,
         stored=new,
     )

@@ -98,9 +98,8 @@ impl<'a> HostSet<'a> {
         let cards = accelerator.power.unwrap_or(Watts::ZERO) * f64::from(self.slots);
         let kilowatts = (host.power + cards).0 / 1e3;
         let racks = (host.rack_units / UNITS_OF_A_RACK).max(kilowatts / lines.rack_kilowatts);
-        let owned = self.owned();
-        let hosts = self.hosts_bought() - owned.hosts;
-        let accelerators = self.accelerators_bought() - owned.accelerators;
+        let hosts = self.hosts_bought() - self.owned().hosts;
+        let accelerators = self.accelerators_bought() * hosts / self.hosts_bought();
         let stored = if stores { accelerators } else { 0 };
         // A set without racks has no power of one either.
         let racks_usd = if lines.racks_usd_per_rack > 0.0 {
