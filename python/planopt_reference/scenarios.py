@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
+from operator import add
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.certainty import kind
@@ -24,6 +26,7 @@ _SPREADS: Final = {
 }
 _COMMON: Final = ("accelerator", "host")
 _SECONDS_PER_DAY: Final = 86_400
+_MEASURED_IN: Final = 100
 _WORD: Final = (1 << 64) - 1
 
 
@@ -40,17 +43,17 @@ class Offer:
         """Return its price in a world."""
         return sum(usd * world.price(kind, id_) for kind, id_, usd in self.parts)
 
-    def lacks(self, world: World) -> float | None:
+    def lacks(self, demand: float, slower: Callable[[str], float]) -> float | None:
         """Return how much more of it is needed; none where more of it is too slow."""
         for card, room, _ in self.runs:
-            if room is not None and world.slower(card) > room:
+            if room is not None and slower(card) > room:
                 return None
         carried = [
-            all_ / world.slower(card) for card, _, all_ in self.runs if all_ is not None
+            all_ / slower(card) for card, _, all_ in self.runs if all_ is not None
         ]
         bounds = [sum(carried)] if carried else []
         bounds += [] if self.most is None else [self.most]
-        return max([0.0, *(world.demand / bound - 1 for bound in bounds)])
+        return max([0.0, *(demand / bound - 1 for bound in bounds)])
 
 
 class World:
@@ -127,36 +130,35 @@ def scenario_mismatches(
         yield from compared(where, each["accelerator"], card, "what it runs on")
     cards = {card for offer in offers for card, _, _ in offer.runs}
     kinds = {card: kind(facts, request, card) for card in cards}
-    worlds = [
-        World(
-            place,
-            told["seed"],
-            lambda card, z: kinds[card].at(z),
-            spreads["demand_spread"],
-        )
-        for place in range(number)
-    ]
+
+    def worlds_of(number: int) -> list[World]:
+        spread = spreads["demand_spread"]
+        return [
+            World(place, told["seed"], lambda card, z: kinds[card].at(z), spread)
+            for place in range(number)
+        ]
+
+    worlds = worlds_of(number)
     yield from _risk_mismatches(told, _judged(offers, worlds))
+    results = worlds_of(_MEASURED_IN)
+    measured = plan.get("worth_measuring") or ()
+    yield from _worth_mismatches(measured, named, offers, results)
 
 
 def _judged(
     offers: Sequence[Offer], worlds: Sequence[World]
 ) -> tuple[float, list[dict[str, float]]]:
     """Tell the share of scenarios in which none holds, and what each plan comes to."""
-    ratio = _SPREADS["later_price_ratio"]
     costs: list[list[float]] = [[] for _ in offers]
     regrets: list[list[float]] = [[] for _ in offers]
     best, holds, none = [0] * len(offers), [0] * len(offers), 0
     for world in worlds:
         prices = [offer.cost(world) for offer in offers]
-        lacks = [offer.lacks(world) for offer in offers]
+        lacks = [offer.lacks(world.demand, world.slower) for offer in offers]
         holding = [place for place, each in enumerate(lacks) if each == 0]
         cheapest = min(holding, key=prices.__getitem__, default=None)
-        here = []
-        for place, (price, lack) in enumerate(zip(prices, lacks, strict=True)):
-            ways = [] if lack is None else [lack * price]
-            ways += [] if cheapest is None else [prices[cheapest]]
-            here.append(price + ratio * min(ways, default=price))
+        here = _costs(prices, lacks)
+        for place, lack in enumerate(lacks):
             holds[place] += lack == 0
             best[place] += place == cheapest
         none += cheapest is None
@@ -177,6 +179,71 @@ def _judged(
         for place in range(len(offers))
     ]
     return none / len(worlds), told
+
+
+def _costs(prices: Sequence[float], lacks: Sequence[float | None]) -> list[float]:
+    """Return what plans come to with what is bought later."""
+    both = [*zip(prices, lacks, strict=True)]
+    holding = [price for price, lack in both if lack == 0]
+    costs = []
+    for price, lack in both:
+        ways = [] if lack is None else [lack * price]
+        ways += [min(holding)] if holding else []
+        later = min(ways, default=price)
+        costs.append(price + _SPREADS["later_price_ratio"] * later)
+    return costs
+
+
+# Section 9, "What measuring a kind is worth".
+def _worth(
+    offers: Sequence[Offer], worlds: Sequence[World], card: str
+) -> dict[str, float | int]:
+    """Return what it is worth to know how fast a kind is before anything is bought."""
+    prices = [sum(usd for _, _, usd in offer.parts) for offer in offers]
+    cards = {one for offer in offers for one, _, _ in offer.runs}
+    slow = {one: [world.slower(one) for world in worlds] for one in cards}
+    alone = len(cards) == 1
+    after = []
+    for result in range(len(worlds)):
+        sums = [0.0] * len(offers)
+        for other in [result] if alone else range(len(worlds)):
+            of = {one: slow[one][result if one == card else other] for one in cards}
+            lacks = [offer.lacks(1.0, of.__getitem__) for offer in offers]
+            sums = [*map(add, sums, _costs(prices, lacks))]
+        after.append([each / (1 if alone else len(worlds)) for each in sums])
+    before = [sum(each) / len(after) for each in zip(*after, strict=True)]
+    chosen = before.index(min(before))
+    bought = [each.index(min(each)) for each in after]
+    others = Counter(sorted(place for place in bought if place != chosen))
+    paid = sum(min(each) for each in after) / len(after)
+    return {
+        "changes_choice": others.total() / len(after),
+        "saves_usd": before[chosen] - paid,
+        "chosen": chosen,
+        "instead": max(others, key=others.__getitem__, default=chosen),
+    }
+
+
+def _worth_mismatches(
+    told: Sequence[Document],
+    named: Sequence[str],
+    offers: Sequence[Offer],
+    worlds: Sequence[World],
+) -> Iterator[Mismatch]:
+    reason = "of the kinds' errors, drawn again"
+    cards = sorted({card for offer in offers for card, _, _ in offer.runs})
+    found = {card: _worth(offers, worlds, card) for card in cards}
+    there = {card: each for card, each in found.items() if each["changes_choice"]}
+    order = sorted(there, key=lambda card: -there[card]["saves_usd"])
+    stated = [one["accelerator"] for one in told]
+    yield from compared("worth_measuring.accelerator", stated, order, reason)
+    for place, (one, card) in enumerate(zip(told, order, strict=False)):
+        each: dict[str, object] = {**there[card]}
+        each["instead"] = named[int(there[card]["instead"])]
+        each["without"] = named[int(there[card]["chosen"])]
+        del each["chosen"]
+        stated_of = {name: one.get(name) for name in each}
+        yield from compared(f"worth_measuring[{place}]", stated_of, each, reason)
 
 
 def _quantile(figures: Sequence[float], percent: int) -> float:

@@ -257,6 +257,34 @@ class Scenarios(Risk, frozen=True, kw_only=True):
     """The plan first, then its alternatives within all limits."""
 
 
+class WorthMeasuring(Struct, frozen=True, kw_only=True):
+    """What it is worth to measure a kind of hardware before anything is bought.
+
+    At today's prices and the demand that was asked for; what is measured is how much
+    longer its steps take than predicted, and nothing else is learnt.
+    """
+
+    accelerator: str
+    configuration: str
+    """What to measure, as the plan or an alternative has it."""
+    accelerators: int
+    """How many it takes."""
+    changes_choice: float
+    """Share of the results after which another plan than `without` has the least
+    expected cost."""
+    saves_usd: float
+    """Least expected cost without a result, less the mean of the least with each."""
+    without: str
+    """What has the least expected cost without a result: `the plan`, or an alternative
+    that is dearer and surer."""
+    instead: str
+    """What has it most often where the choice changes."""
+    offer: str | None = None
+    """The cheapest offer on demand that is large enough."""
+    rent_usd: float | None = None
+    """Its price for the twenty minutes that a measurement takes."""
+
+
 class TrainingAlternative(_Other, frozen=True, kw_only=True):
     """Another cluster, and why it was not chosen."""
 

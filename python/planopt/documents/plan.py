@@ -27,6 +27,7 @@ from planopt.documents.explanations import (
     Step,
     TrainingAlternative,
     Uncertainty,
+    WorthMeasuring,
 )
 from planopt.documents.facts import Facts
 from planopt.documents.parts import (
@@ -290,6 +291,9 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     """The same of 95 %."""
     scenarios: Scenarios | None = None
     """How it does beside its alternatives, where `--scenarios` was asked for."""
+    worth_measuring: tuple[WorthMeasuring, ...] = ()
+    """What to measure first, where `--scenarios` was asked for: the most saved first;
+    only what may change the choice."""
     evidence: Evidence | None = None
     """What its predictions are known by: as good as for the worst of its kinds."""
     totals: Totals = msgspec.field(default_factory=Totals)

@@ -12,8 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from planopt._native import scenarios as compared
+from planopt.catalog.open import LIMITED_TO
 from planopt.confidence import kinds, median
-from planopt.documents.explanations import Risk, Scenarios
+from planopt.documents.explanations import Risk, Scenarios, WorthMeasuring
+from planopt.documents.parts import Candidate
 from planopt.documents.plan import Plan, TrainingPlan
 from planopt.planning.alternatives import is_within
 from planopt.summary import summed_up
@@ -22,7 +24,9 @@ from planopt.units import SECONDS_PER_DAY
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from planopt.catalog.open import Catalog
     from planopt.documents.parts import BomLine
+    from planopt.documents.training import TrainingCandidate
     from planopt.planning.question import ServingQuestion, TrainingQuestion
 
 SEED = 1
@@ -31,6 +35,9 @@ THE_PLAN = "the plan"
 _OF_MEMORY_AND_WAFERS = ("accelerator", "host")
 """Kinds of parts that are dearer where memory and wafers are."""
 
+MEASURED_HOURS = 1 / 3
+"""Twenty minutes: an engine is started, warmed up and loaded."""
+
 PlanT = TypeVar("PlanT", Plan, TrainingPlan)
 
 
@@ -38,9 +45,20 @@ class _Offer(msgspec.Struct, frozen=True, kw_only=True):
     """One plan: card of each deployment, room of its steps, and what it carries."""
 
     summary: str
+    candidate: Candidate | TrainingCandidate
     bill: Sequence[BomLine]
     runs: Sequence[tuple[str, float | None, float | None]]
     most: float | None = None
+
+
+class _Told(msgspec.Struct, frozen=True):
+    """What measuring a kind is worth; plans by their places."""
+
+    kind: str
+    changes_choice: float
+    saves_usd: float
+    chosen: int
+    instead: int
 
 
 def with_scenarios(plan: PlanT, question: ServingQuestion | TrainingQuestion) -> PlanT:
@@ -56,13 +74,15 @@ def with_scenarios(plan: PlanT, question: ServingQuestion | TrainingQuestion) ->
         **_put_up(question, offers),
     }
     told = msgspec.json.decode(compared(msgspec.json.encode(asked)))
+    first = tuple(_worth(told.pop("worth"), offers, question.catalog))
     risks = [
         {"summary": offer.summary, "accelerator": offer.runs[0][0], **risk}
         for offer, risk in zip(offers, told.pop("plans"), strict=True)
     ]
     own = {name: risks[0][name] for name in Risk.__struct_fields__}
     whole = {"drawn": number, "seed": SEED, "regret": risks, **told, **own}
-    plan = replace(plan, scenarios=msgspec.convert(whole, Scenarios))
+    risk = msgspec.convert(whole, Scenarios)
+    plan = replace(plan, scenarios=risk, worth_measuring=first)
     # Its facts are those of the alternatives, too.
     return summed_up(plan, question.catalog)
 
@@ -102,6 +122,54 @@ def _put_up(
     }
 
 
+def _worth(
+    found: object, offers: Sequence[_Offer], catalog: Catalog
+) -> Iterator[WorthMeasuring]:
+    """Say what to measure first, in what configuration, and what renting it costs."""
+    told = msgspec.convert(found, list[_Told])
+    for each in sorted(told, key=lambda each: -each.saves_usd):
+        if not each.changes_choice:
+            continue
+        card = each.kind
+        measured = next(offer.candidate for offer in offers if offer.runs[0][0] == card)
+        layout, number = _replica(measured)
+        offer, hourly = _offered(catalog, card, number)
+        yield WorthMeasuring(
+            accelerator=card,
+            configuration=f"{number} × {card}, {layout}",
+            accelerators=number,
+            changes_choice=each.changes_choice,
+            saves_usd=each.saves_usd,
+            without=offers[each.chosen].summary,
+            instead=offers[each.instead].summary,
+            offer=offer,
+            rent_usd=None if hourly is None else hourly * MEASURED_HOURS,
+        )
+
+
+def _replica(of: Candidate | TrainingCandidate) -> tuple[str, int]:
+    """Describe one replica, and count its accelerators."""
+    if isinstance(of, Candidate):
+        batch = f"batch {of.batch}"
+        return f"{of.layout}, {of.weights or 'as published'}, {batch}", of.accelerators
+    layout = f"TP{of.tp} x PP{of.pp}" + (f" x CP{of.cp}" if of.cp > 1 else "")
+    return f"{layout}, {of.precision}, micro-batch {of.batch}", of.tp * of.pp * of.cp
+
+
+def _offered(
+    catalog: Catalog, card: str, number: int
+) -> tuple[str | None, float | None]:
+    """Find the cheapest instance on demand with so many of a card."""
+    named = card.partition(LIMITED_TO)[0]
+    for tag in sorted(catalog.rent_tags(), key=lambda tag: tag.usd):
+        if tag.condition == "on-demand":
+            figures = catalog.figures("offers", tag.id)
+            is_it = figures["accelerator"].text == named
+            if is_it and int(figures["count"].text) >= number:
+                return tag.id, tag.usd
+    return None, None
+
+
 def _offers(plan: Plan | TrainingPlan) -> Iterator[_Offer]:
     return _served(plan) if isinstance(plan, Plan) else _run(plan)
 
@@ -123,6 +191,7 @@ def _served(plan: Plan) -> Iterator[_Offer]:
     ]
     yield _Offer(
         summary=THE_PLAN,
+        candidate=deployed[0].candidate,
         bill=plan.bill_of_materials,
         runs=[*zip(cards, room, _carried(plan, rates, room), strict=True)],
         most=_most(plan, plan.totals.concurrency),
@@ -136,6 +205,7 @@ def _served(plan: Plan) -> Iterator[_Offer]:
             (carried,) = _carried(plan, [other.tokens_per_second or 0.0], [of_other])
             yield _Offer(
                 summary=other.summary,
+                candidate=other.candidate,
                 bill=other.bill_of_materials,
                 runs=[(other.candidate.accelerator, of_other, carried)],
                 most=_most(plan, other.users),
@@ -174,4 +244,4 @@ def _run(plan: TrainingPlan) -> Iterator[_Offer]:
         if candidate is not None:
             room = deadline / SECONDS_PER_DAY / days if deadline and days else None
             runs = [(candidate.accelerator, room, None)]
-            yield _Offer(summary=summary, bill=bill, runs=runs)
+            yield _Offer(summary=summary, candidate=candidate, bill=bill, runs=runs)

@@ -30,7 +30,7 @@ from planopt.report.parts import (
 from planopt.report.pools import pools
 from planopt.report.renting import prices, rent_or_buy, rented_runs, steps
 from planopt.report.style import bad, good
-from planopt.report.sureness import risks
+from planopt.report.sureness import measuring, risks
 from planopt.report.table import Report, Section, Sentence, Table, listed
 from planopt.report.training import run, training_figures, training_layout
 
@@ -193,7 +193,8 @@ def _clusters(clusters: Sequence[TrainingAlternative], last: str) -> Table:
 
 def _scenarios(plan: PlanDocument) -> Section:
     told = () if plan.scenarios is None else risks(plan.scenarios)
-    return Section("Scenarios", *told)
+    measured = measuring(plan.worth_measuring) if plan.worth_measuring else ()
+    return Section("Scenarios", *told, *measured)
 
 
 def _flips(plan: PlanDocument) -> Section:

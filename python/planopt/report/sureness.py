@@ -10,9 +10,9 @@ from planopt.report.screen import Parts
 from planopt.report.table import Sentence, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from planopt.documents.explanations import Scenarios
+    from planopt.documents.explanations import Scenarios, WorthMeasuring
     from planopt.documents.plan import PlanDocument
     from planopt.report.table import Block
 
@@ -52,6 +52,7 @@ def sureness(plan: PlanDocument) -> list[Parts]:
         "Evidence": said,
         "Chance": chance,
         "Scenarios": _scenarios(plan.scenarios),
+        "Measure": _worth(plan),
     }
     return [Parts(label, parts) for label, parts in lines.items() if parts]
 
@@ -70,6 +71,45 @@ def _scenarios(told: Scenarios | None) -> list[str]:
         f"holds in ~{told.p_holds:.0%}",
         *(f"{at} {money(usd, rough=True, whole=True)}" for at, usd in costs.items()),
     ]
+
+
+def _worth(plan: PlanDocument) -> list[str]:
+    """Say what is worth measuring first."""
+    if not plan.worth_measuring:
+        return []
+    first = plan.worth_measuring[0]
+    rent = first.rent_usd
+    saved = money(first.saves_usd, rough=True, whole=True)
+    return [
+        f"{first.accelerators} × {first.accelerator} for 20 min",
+        f"saves {saved} in the mean",
+        f"~{first.changes_choice:.0%} another choice",
+        *([] if rent is None else [f"rent {money(rent)}"]),
+    ]
+
+
+def measuring(told: Sequence[WorthMeasuring]) -> Iterator[Block]:
+    """Lay out what is worth measuring."""
+    rows = [
+        (
+            each.configuration,
+            "" if each.rent_usd is None else money(each.rent_usd),
+            f"{each.changes_choice:.0%}",
+            money(each.saves_usd, whole=True),
+            each.without,
+            each.instead,
+        )
+        for each in told
+    ]
+    columns = (
+        "20 minutes of",
+        ">rent",
+        ">changes",
+        ">saves",
+        "without it",
+        "then often",
+    )
+    yield Table(columns, rows)
 
 
 def risks(told: Scenarios) -> Iterator[Block]:

@@ -19,6 +19,9 @@ const OWN_PRICE_SPREAD: f64 = 0.08;
 const LATER_PRICE_RATIO: f64 = 1.3;
 /// Standard deviations from the median of errors to the ends of their interval: z(0.9).
 const TO_AN_END: f64 = 1.281_551_565_544_600_4;
+/// Draws of a kind, and of the others for each of them, by which it is told what measuring it is
+/// worth.
+const MEASURED_IN: usize = 100;
 /// Percent of the scenarios that the mean of the worst is taken of.
 const WORST_PERCENT: usize = 5;
 
@@ -97,6 +100,26 @@ pub struct Risks {
     pub p_none_holds: f64,
     /// Each plan.
     pub plans: Vec<Risk>,
+    /// Each kind.
+    pub worth: Vec<Worth>,
+}
+
+/// What it is worth to measure how fast a kind is before anything is bought, at today's prices and
+/// the demand that was asked for: the expected value of perfect information of one factor (Raiffa and
+/// Schlaifer, "Applied Statistical Decision Theory", 1961).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Worth {
+    /// The kind.
+    pub kind: String,
+    /// Share of its results after which another plan is bought.
+    pub changes_choice: f64,
+    /// What that saves in the mean: the least expected cost less the mean of the least after each
+    /// result.
+    pub saves_usd: f64,
+    /// The plan of the least expected cost.
+    pub chosen: usize,
+    /// What is bought most often where it is another; as before where it never is.
+    pub instead: usize,
 }
 
 /// Compares plans in the same scenarios.
@@ -156,6 +179,107 @@ pub fn compare(asked: &Compared) -> Risks {
         later_price_ratio: LATER_PRICE_RATIO,
         p_none_holds: share(none),
         plans,
+        worth: worth(asked),
+    }
+}
+
+/// What measuring each kind is worth.
+fn worth(asked: &Compared) -> Vec<Worth> {
+    let draws = Compared {
+        scenarios: MEASURED_IN,
+        demand_varies: false,
+        ..asked.clone()
+    };
+    let worlds = Worlds::draw(&draws);
+    (0..asked.kinds.len())
+        .map(|kind| worth_of(&draws, &worlds, kind))
+        .collect()
+}
+
+fn worth_of(asked: &Compared, worlds: &Worlds, kind: usize) -> Worth {
+    let plans = 0..asked.plans.len();
+    // By result, the mean over how fast the others are.
+    let after: Vec<Vec<f64>> = (0..MEASURED_IN)
+        .map(|result| {
+            let mut sums = vec![0.0; asked.plans.len()];
+            for other in 0..MEASURED_IN {
+                let slower = |of: usize| {
+                    let world = if of == kind { result } else { other };
+                    worlds.kinds[of][world]
+                };
+                for (sum, cost) in sums.iter_mut().zip(costs(&asked.plans, &slower)) {
+                    *sum += cost;
+                }
+            }
+            sums.iter().map(|sum| sum * ratio(1, MEASURED_IN)).collect()
+        })
+        .collect();
+    let mean =
+        |figures: &mut dyn Iterator<Item = f64>| figures.sum::<f64>() * ratio(1, MEASURED_IN);
+    let before: Vec<f64> = plans
+        .map(|plan| mean(&mut after.iter().map(|costs| costs[plan])))
+        .collect();
+    let chosen = least(&before);
+    let bought: Vec<usize> = after.iter().map(|costs| least(costs)).collect();
+    let paid = mean(&mut after.iter().zip(&bought).map(|(costs, &plan)| costs[plan]));
+    let others = || bought.iter().filter(|&&plan| plan != chosen);
+    let times = |plan: usize| others().filter(|&&other| other == plan).count();
+    Worth {
+        kind: asked.kinds[kind].0.clone(),
+        changes_choice: ratio(others().count(), MEASURED_IN),
+        saves_usd: before[chosen] - paid,
+        chosen,
+        instead: (0..asked.plans.len())
+            .rev()
+            .filter(|&plan| times(plan) > 0)
+            .max_by_key(|&plan| times(plan))
+            .unwrap_or(chosen),
+    }
+}
+
+/// The first plan of the least cost.
+fn least(costs: &[f64]) -> usize {
+    let by_cost = |one: &usize, other: &usize| costs[*one].total_cmp(&costs[*other]);
+    (0..costs.len()).min_by(by_cost).unwrap_or(0)
+}
+
+/// What plans come to at today's prices and the demand that was asked for, where each kind is so
+/// much slower.
+fn costs(plans: &[Offer], slower: &impl Fn(usize) -> f64) -> Vec<f64> {
+    let prices = || plans.iter().map(Offer::price);
+    let misses: Vec<Miss> = plans.iter().map(|plan| plan.miss(1.0, slower)).collect();
+    let holding = prices()
+        .zip(&misses)
+        .filter(|(_, miss)| **miss == Miss::Nothing);
+    let instead = holding.map(|(price, _)| price).reduce(f64::min);
+    prices()
+        .zip(&misses)
+        .map(|(price, miss)| price + LATER_PRICE_RATIO * miss.bought(price, instead))
+        .collect()
+}
+
+impl Offer {
+    /// What it costs today.
+    fn price(&self) -> f64 {
+        self.lines.iter().map(|(_, usd)| usd).sum()
+    }
+
+    /// What it lacks at so many times the demand, where each kind is so much slower.
+    fn miss(&self, demand: f64, slower: &impl Fn(usize) -> f64) -> Miss {
+        let mut runs = self.runs.iter();
+        if runs.any(|&(kind, room, _)| room.is_some_and(|room| slower(kind) > room)) {
+            return Miss::Speed;
+        }
+        let carried = self.runs.iter();
+        let carried = carried.filter_map(|&(kind, _, all)| Some(all? / slower(kind)));
+        let most = carried.reduce(|sum, each| sum + each);
+        let most = most.unwrap_or(f64::INFINITY);
+        let most = most.min(self.most.unwrap_or(f64::INFINITY));
+        if demand > most {
+            Miss::More(demand / most - 1.0)
+        } else {
+            Miss::Nothing
+        }
     }
 }
 
@@ -231,26 +355,10 @@ impl Worlds {
     }
 
     fn misses(&self, plan: &Offer) -> Vec<Miss> {
-        (0..self.demand.len())
-            .map(|scenario| {
-                let slower = |kind: usize| self.kinds[kind][scenario];
-                let mut runs = plan.runs.iter();
-                if runs.any(|&(kind, room, _)| room.is_some_and(|room| slower(kind) > room)) {
-                    return Miss::Speed;
-                }
-                let runs = plan.runs.iter();
-                let carried = runs.filter_map(|&(kind, _, all)| Some(all? / slower(kind)));
-                let carried = carried.reduce(|sum, each| sum + each);
-                let most = carried.unwrap_or(f64::INFINITY);
-                let most = most.min(plan.most.unwrap_or(f64::INFINITY));
-                let demand = self.demand[scenario];
-                if demand > most {
-                    Miss::More(demand / most - 1.0)
-                } else {
-                    Miss::Nothing
-                }
-            })
-            .collect()
+        let of = |(scenario, demand): (usize, &f64)| {
+            plan.miss(*demand, &|kind| self.kinds[kind][scenario])
+        };
+        self.demand.iter().enumerate().map(of).collect()
     }
 }
 

@@ -361,14 +361,16 @@ function alternatives(plan, { note, chosen, more }) {
 }
 
 /** The plan and its alternatives in the same scenarios: how often each is best, what it comes to. */
-function scenarios({ scenarios: told }) {
+function scenarios({ scenarios: told, worth_measuring: measured = [] }) {
   if (!told) return null;
   const columns = [["Option"], ...["Best", "Holds", "P50", "P80", "P95", "CVaR95", "Regret P95"].map((title) => [title, NUMBER])];
   const rows = told.regret.map((each) => ({ cells: [each.summary, percent(each.p_best, 0), percent(each.p_holds, 0),
     ...[each.price_usd_p50, each.price_usd_p80, each.price_usd_p95, each.cvar95_usd, each.regret_usd_p95].map((usd) => money(usd))] }));
   const note = `${count(told.drawn)} scenarios. Spreads are assumed: demand ${percent(told.demand_spread, 0)}, memory and wafers `
     + `${percent(told.common_price_spread, 0)}, each part's own price ${percent(told.own_price_spread, 0)}; speeds err as on file. `
-    + `What is missing is bought later at ${told.later_price_ratio} times its price. None of them holds in ${percent(told.p_none_holds, 0)}.`;
+    + `What is missing is bought later at ${told.later_price_ratio} times its price. None of them holds in ${percent(told.p_none_holds, 0)}.`
+    + measured.map((each) => ` Worth measuring: 20 minutes of ${each.configuration}${known(each.rent_usd) ? `, rented for ${money(each.rent_usd)}` : ""}; `
+      + `it changes the choice in ${percent(each.changes_choice, 0)} and saves ${money(each.saves_usd)} in the mean.`).join("");
   return card("Scenarios", note, table(columns, rows));
 }
 
