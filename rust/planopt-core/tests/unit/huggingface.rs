@@ -279,20 +279,16 @@ fn text_that_is_not_json_has_a_line_and_a_column() {
 }
 
 #[test]
-fn an_unknown_model_type_names_the_nearest() {
+fn an_unknown_model_type_proposes_no_other() {
     let mut config = llama();
     config["model_type"] = json!("qwen3moe");
     let found = problems(&config);
     assert_eq!(found[0].field.as_deref(), Some("model_type"));
+    let says = |said: &Option<String>| said.as_deref().is_some_and(|it| it.contains("qwen3_moe"));
     assert!(
-        found[0]
-            .help
-            .as_deref()
-            .is_some_and(|help| help.contains("qwen3_moe")),
+        !says(&found[0].help) && says(&found[0].accepted),
         "{found:?}"
     );
-    assert_eq!(problems(&json!({}))[0].message, "model_type is missing");
-    assert_eq!(problems(&json!([]))[0].code, "E111");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{Experts, HEADS, Heads, block, decoder, gated, windows};
-use super::{gpt, hybrid};
+use super::{gpt, hybrid, variants};
 use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 
 pub(super) type Family = fn(&mut Fields) -> Architecture;
@@ -39,6 +39,35 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("mpt", gpt::mpt),
     ("gpt_neox", gpt::gpt_neox),
     ("bert", gpt::bert),
+    ("mistral3", mistral),
+    ("ministral3", mistral),
+    ("qwen2_vl", qwen2),
+    ("qwen2_vl_text", qwen2),
+    ("qwen2_5_vl", qwen2),
+    ("qwen2_5_vl_text", qwen2),
+    ("qwen3_vl", qwen3),
+    ("qwen3_vl_text", qwen3),
+    ("qwen3_vl_moe", qwen3_moe),
+    ("qwen3_vl_moe_text", qwen3_moe),
+    ("glm4_moe_lite", |fields| deepseek(fields, true)),
+    ("granite", llama),
+    ("internlm2", variants::internlm2),
+    ("exaone", variants::exaone),
+    ("smollm3", variants::smollm3),
+    ("seed_oss", variants::seed_oss),
+    ("mimo", variants::mimo),
+    ("olmo2", variants::olmo),
+    ("olmo3", variants::olmo),
+    ("apertus", variants::apertus),
+    ("cohere", |fields| variants::cohere(fields, false)),
+    ("cohere2", |fields| variants::cohere(fields, true)),
+    ("stablelm", variants::stablelm),
+    ("phimoe", variants::phimoe),
+    ("ernie4_5", variants::ernie),
+    ("ernie4_5_moe", variants::ernie),
+    ("hunyuan_v1_dense", variants::hunyuan),
+    ("hunyuan_v1_moe", variants::hunyuan),
+    ("granitemoehybrid", hybrid::granite),
 ];
 
 fn llama(fields: &mut Fields) -> Architecture {

@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
             return default.map(|(_, number)| *number);
         }
         let value = self.value(name)?;
-        let number = value
+        let number = one_of_equals(value)
             .as_u64()
             .filter(|number| (least..=most).contains(number));
         if number.is_none() {
@@ -169,6 +169,14 @@ impl<'a> Fields<'a> {
         } else {
             Err(self.problems)
         }
+    }
+}
+
+/// What a list with one value for each layer says, where it is always the same.
+fn one_of_equals(value: &Value) -> &Value {
+    match value.as_array().map(Vec::as_slice) {
+        Some([first, rest @ ..]) if rest.iter().all(|each| each == first) => first,
+        _ => value,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hybrids of state-space, attention and feed-forward layers, each layer one of them.
 
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{Experts, Heads, decoder_of};
+use super::parts::{Experts, Heads, block, decoder_of, layers};
 use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape};
 use crate::transformer::operation::StateSpace;
 
@@ -103,6 +103,55 @@ fn kinds(fields: &mut Fields, letters: &str, words: &str) -> Option<Vec<Kind>> {
         fields.note(letters, message, value, accepted);
     }
     found
+}
+
+/// Granite 4: a state-space mixer or attention, and behind either experts with a shared network, or
+/// that network alone.
+pub(super) fn granite(fields: &mut Fields) -> Architecture {
+    fields.assume(&[("mamba_chunk_size", 256), ("mamba_n_groups", 1)]);
+    let bias = fields.flag("attention_bias", false);
+    let attention = Heads::read(fields).biased(bias).attention(None);
+    let words = match fields.value("layer_types") {
+        Some(_) => "layer_types",
+        None => "layers_block_type",
+    };
+    let kinds = match fields.value(words) {
+        Some(_) => kinds(fields, "hybrid_override_pattern", words).unwrap_or_default(),
+        None => vec![Kind::Attention; layers(fields)],
+    };
+    let mixer = if kinds.contains(&Kind::Mamba) {
+        AttentionShape::Mamba2(StateSpace {
+            heads: fields.required(&["mamba_n_heads"], COUNTS),
+            head_dim: fields.required(&["mamba_d_head"], COUNTS),
+            groups: fields.required(&["mamba_n_groups"], COUNTS),
+            state: fields.required(&["mamba_d_state"], COUNTS),
+            conv: fields.required(&["mamba_d_conv"], COUNTS),
+            chunk: fields.required(&["mamba_chunk_size"], COUNTS),
+        })
+    } else {
+        AttentionShape::Absent
+    };
+    let shared_width = fields.required(&["shared_intermediate_size", "intermediate_size"], WIDTHS);
+    let mlp = if fields.number("num_local_experts", 0, COUNTS).unwrap_or(0) > 0 {
+        Experts {
+            shared_width,
+            ..Experts::read(fields, "num_local_experts", "intermediate_size")
+        }
+        .mlp()
+    } else {
+        MlpShape::Dense {
+            width: shared_width,
+            gated: true,
+            bias: false,
+        }
+    };
+    decoder_of(fields, kinds.len(), |layer| {
+        let attention = match kinds[layer] {
+            Kind::Mamba => mixer.clone(),
+            _ => attention.clone(),
+        };
+        block(attention, mlp.clone())
+    })
 }
 
 fn state_space(fields: &mut Fields) -> StateSpace {

@@ -9,6 +9,7 @@ mod gpt;
 mod hybrid;
 mod parts;
 mod position;
+mod variants;
 mod weights;
 
 use self::families::{FAMILIES, Family};
@@ -29,7 +30,15 @@ const NOT_JSON: &str = "E110";
 /// E110 if `text` is not JSON; E111 for an unknown `model_type` or, all at once, for every field
 /// that is missing, of the wrong type, or out of range.
 pub fn read_config(text: &str, file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
-    let config: Value = serde_json::from_str(text).map_err(|error| vec![not_json(&error, file)])?;
+    // Python writes limits that JSON has no word for, such as those of Nemotron's time steps.
+    let config: Value = serde_json::from_str(text)
+        .or_else(|error| {
+            let bounded = text
+                .replace("-Infinity", "null")
+                .replace("Infinity", "null");
+            serde_json::from_str(&bounded).map_err(|_| error)
+        })
+        .map_err(|error| vec![not_json(&error, file)])?;
     let Value::Object(outer) = &config else {
         let problem = Diagnostic::new(NOT_A_MODEL, "the file holds no JSON object");
         return Err(vec![
@@ -80,11 +89,12 @@ fn unknown_model_type(
         Some(_) => "planopt does not know this model type",
         None => "model_type is missing",
     };
-    let name = found.and_then(Value::as_str).unwrap_or_default();
+    // None is proposed: another architecture of a similar name is another model.
+    let known: Vec<&str> = FAMILIES.iter().map(|(name, _)| *name).collect();
     fields
         .problem("model_type", message, found)
         .help("write the model as a TOML file of a catalog instead")
-        .one_of(name, FAMILIES.iter().map(|(name, _)| *name))
+        .accepted(known.join(", "))
 }
 
 fn has_experts(model: &Architecture) -> bool {

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The first name is the usual one, the others those of older model types.
 pub(super) const HIDDEN: &[&str] = &["hidden_size", "n_embd", "n_embed", "d_model"];
 
-pub(super) const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers"];
+pub(super) const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers", "num_layers"];
 
 pub(super) const HEADS: &[&str] = &["num_attention_heads", "n_head", "n_heads"];
 
@@ -150,18 +150,18 @@ pub(super) struct Experts {
 
 impl Experts {
     /// Experts counted by the field `experts`, each as wide as the field `width` says.
-    pub(super) fn read(fields: &mut Fields, experts: &str, width: &str) -> Self {
+    pub(super) fn read(fields: &mut Fields, experts: &'static str, width: &'static str) -> Self {
+        Self::named(fields, [experts, "num_experts_per_tok", width])
+    }
+
+    /// Experts whose fields are named for their number, those that a token meets, and their width.
+    pub(super) fn named(fields: &mut Fields, [experts, meets, width]: [&'static str; 3]) -> Self {
         let count = fields.required(&[experts], COUNTS);
-        let active = fields.required(&["num_experts_per_tok"], COUNTS);
+        let active = fields.required(&[meets], COUNTS);
         if active > count {
             let message = "a token cannot be routed to more experts than there are";
             let accepted = format!("at most {count}");
-            fields.note(
-                "num_experts_per_tok",
-                message,
-                Some(&active.into()),
-                &accepted,
-            );
+            fields.note(meets, message, Some(&active.into()), &accepted);
         }
         Self {
             count,

@@ -1,0 +1,139 @@
+"""Published configurations of today's families against the totals of their sources.
+
+Every one whose total the arithmetic reproduces is equal to the last weight; the others
+stand here, each with the difference and its reason, or with what cannot be read yet.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planopt.catalog.open import open_catalog
+from planopt.errors import InputError
+from planopt_reference.architecture import model_from_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOWER = "the vision tower is not read"
+STORED_TWICE = "the tied head is stored again"
+OWN_MATRICES = "the module of multi-token prediction stores its own embedding and head"
+ROUND = "the source's total is a round figure"
+BIASES = "biases of the routing scores are not counted"
+
+# Total of the source less that of the arithmetic, and why.
+DIFFERENT = {
+    "deepseek-v3.1": (1_894_898_576, f"{OWN_MATRICES}, and scales of FP8 blocks"),
+    "gemma-3-12b": (421_290_864, TOWER),
+    "gemma-3-4b": (419_816_304, TOWER),
+    "glm-4.5-air": (1_241_513_984, OWN_MATRICES),
+    "glm-4.7": (1_551_892_480, OWN_MATRICES),
+    "glm-4.7-flash": (634_388_480, OWN_MATRICES),
+    "internlm2-7b": (-1_453_068_288, "nothing explains it: InternLM says 7.7 billion"),
+    "kimi-k2-thinking": (7808, "nothing explains it: 128 for each layer"),
+    "kimi-k2.5": (471_143_920, TOWER),
+    "kimi-k2.6": (471_143_920, TOWER),
+    "kimi-k2.7-code": (471_143_920, TOWER),
+    "llama-4-maverick-17b-128e": (871_932_416, TOWER),
+    "minimax-m2.5": (13_880_064, "scales of FP8 blocks"),
+    "ministral-3-14b": (440_473_600, TOWER),
+    "mistral-large-3": (1_578_902_784, f"{TOWER}; {ROUND}"),
+    "mistral-small-3.1-24b": (438_958_080, TOWER),
+    "nemotron-3-nano": (-2944, BIASES),
+    "nemotron-3-super": (-20_992, BIASES),
+    "nemotron-3-ultra": (-25_088, BIASES),
+    "nemotron-3.5-lightning-30b-a3b": (-2_913_266_240, ROUND),
+    "qwen2-vl-7b": (675_759_104, TOWER),
+    "qwen2.5-vl-32b": (688_841_984, TOWER),
+    "qwen2.5-vl-3b": (668_684_288, TOWER),
+    "qwen2.5-vl-72b": (704_573_696, TOWER),
+    "qwen2.5-vl-7b": (676_550_144, TOWER),
+    "qwen3-0.6b": (155_582_464, STORED_TWICE),
+    "qwen3-1.7b": (311_164_928, STORED_TWICE),
+    "qwen3-vl-235b-a22b": (576_388_336, TOWER),
+    "qwen3-vl-2b": (406_957_056, TOWER),
+    "qwen3-vl-30b-a3b": (538_631_408, TOWER),
+    "qwen3-vl-32b": (595_266_800, TOWER),
+    "qwen3-vl-4b": (415_347_712, TOWER),
+    "qwen3-vl-8b": (576_388_336, TOWER),
+}
+# Types with an operation that the list has not; they are refused by name.
+NOT_READ = {
+    *("chatglm", "dbrx", "deepseek_v32", "deepseek_v4", "falcon_h1", "gemma3n_text"),
+    *("gemma4_text", "glm_moe_dsa", "kimi_linear", "lfm2", "lfm2_moe"),
+    *("mimo_v2_flash", "minimax_m3", "mllama_text_model", "nemotron-nas"),
+    *("qwen3_5_text", "qwen3_5_moe_text", "qwen3_next", "step3p7"),
+}
+# What reconstructions leave out: the type, or the kinds of layers.
+TYPES = {
+    "ernie-4.5-21b-a3b": "ernie4_5_moe",
+    "glm-4.7-flash": "glm4_moe_lite",
+    "kimi-linear-48b-a3b": "kimi_linear",
+    "qwen3-coder-next": "qwen3_next",
+    "qwen3-next-80b-a3b": "qwen3_next",
+    "smollm3-3b": "smollm3",
+}
+
+
+def whole(config: Path, folder: Path) -> dict[str, Any]:
+    """Read a configuration, with what its reconstruction leaves out."""
+    document: dict[str, Any] = json.loads(config.read_text("utf-8"))
+    document.setdefault("model_type", TYPES.get(config.stem))
+    if attention := document.get("num_attention_layers"):
+        layers = document["num_hidden_layers"]
+        kinds = ["attention"] * attention + ["mamba"] * (layers - attention)
+        document["layer_types"] = kinds
+    (folder / config.name).write_text(json.dumps(document), "utf-8")
+    return document
+
+
+def test_totals_of_their_sources_are_met(shared: Path, tmp_path: Path) -> None:
+    facts, catalog = shared / "catalog-facts", open_catalog()
+    with (facts / "params_new.csv").open(encoding="utf-8") as lines:
+        totals = {
+            row["model"]: int(row["total_params"]) for row in csv.DictReader(lines)
+        }
+    equal, different, refused = [], {}, {}
+    for config in sorted((facts / "hf-configs-2").rglob("*.json")):
+        document, name = whole(config, tmp_path), config.stem
+        path = str(tmp_path / config.name)
+        try:
+            model = catalog.model(path)
+        except InputError as error:
+            inner = document.get("text_config") or document
+            refused[name] = inner.get("model_type"), error.diagnostics[0].field
+            continue
+        read = model_from_table(catalog.architecture(path))
+        assert read.parameters == model.parameters, name
+        outside = sum(parameters for _, parameters in model.outside)
+        counted = model.parameters + model.mtp_parameters + outside
+        if name not in totals:
+            continue
+        if counted == totals[name]:
+            equal.append(name)
+        else:
+            different[name] = totals[name] - counted
+    assert different == {name: off for name, (off, _) in DIFFERENT.items()}
+    assert len(equal) == 35
+    by_type = {of for of, field in refused.values() if field == "model_type"}
+    assert by_type == NOT_READ
+    others = {name: field for name, (_, field) in refused.items()}
+    others = {name: at for name, at in others.items() if at != "model_type"}
+    # This reconstruction says how many layers of each kind there are, and not where.
+    assert others == {"nemotron-nano-9b-v2": "hybrid_override_pattern"}
+
+
+@pytest.mark.parametrize("unknown", ["qwen3_nxt", "llamma"])
+def test_no_other_architecture_is_proposed(unknown: str, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"model_type": unknown, "hidden_size": 64}), "utf-8")
+    with pytest.raises(InputError) as refused:
+        open_catalog().model(str(config))
+    (problem,) = refused.value.diagnostics
+    assert problem.field == "model_type"
+    assert "did you mean" not in str(problem)
+    assert "qwen3_moe" in (problem.accepted or "")
