@@ -289,6 +289,8 @@ fn an_unknown_model_type_proposes_no_other() {
         !says(&found[0].help) && says(&found[0].accepted),
         "{found:?}"
     );
+    assert_eq!(problems(&json!({}))[0].message, "model_type is missing");
+    assert_eq!(problems(&json!([]))[0].code, "E111");
 }
 
 #[test]

@@ -57,7 +57,8 @@ pub(crate) fn cheapest(
     let cheapest = columns.iter().map(|column| column.price).min()?;
     let lowest = per_rate * demand;
     let mut above = (ABOVE * lowest).max(cheapest as f64 / 2.0);
-    let limit = most.map_or(f64::INFINITY, |most| most as f64);
+    // Prices are whole: half of one is above what a price by its rates is rounded to.
+    let limit = most.map_or(f64::INFINITY, |most| most as f64 + 0.5);
     loop {
         let top = (lowest + above).min(limit);
         if let Some(found) = within(&columns, demand, per_rate, top) {
@@ -278,6 +279,22 @@ mod tests {
             least(columns, counts, spent, best, holds);
             counts.pop();
         }
+    }
+
+    /// 66 times 7 / 3 * 3 is above 462 in doubles.
+    #[test]
+    fn a_purchase_may_cost_all_that_there_is() {
+        let column = Column {
+            place: 0,
+            price: 7,
+            rate: 3.0,
+            replicas: 1,
+        };
+        assert_eq!(
+            cheapest(&[column], 198.0, Some(462)).map(|found| found.1),
+            Some(462)
+        );
+        assert!(cheapest(&[column], 198.0, Some(461)).is_none());
     }
 
     proptest! {
