@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from planopt.planning.frontier import frontier
     from planopt.planning.per_dollar import per_dollar
     from planopt.training.evaluate import evaluate_training
+    from planopt.training.islands import train_islands
 
 __all__ = [
     "Calibration",
@@ -61,6 +62,7 @@ __all__ = [
     "solve",
     "sweep",
     "train",
+    "train_islands",
     "validate",
     "verify",
 ]
@@ -82,6 +84,7 @@ _MODULES = {
     "planning.frontier": ("frontier",),
     "planning.per_dollar": ("per_dollar",),
     "training.evaluate": ("evaluate_training",),
+    "training.islands": ("train_islands",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 _HOMES["evaluate"] = _HOMES["evaluate_serving"]

@@ -135,6 +135,11 @@ class TrainOptions(
     confidence: str | None
     evidence: str | None
     tokens: float | str | None
+    islands: str | Sequence[str] | None
+    inner_steps: float | str | None
+    lifetime: float | str | None
+    away: float | str | None
+    marginal: bool
     condition: str | None
     scenarios: float | str | None
     time_limit: float | str | None
@@ -228,5 +233,14 @@ class PerDollarOptions(
     evidence: str | None
     cp: float | str | None
     all: bool
+
+class TrainIslandsOptions(OfAll, OfModels, OfTraining, total=False):
+    deadline: float | str | None
+    tokens: float | str | None
+    islands: str | Sequence[str] | None
+    inner_steps: float | str | None
+    lifetime: float | str | None
+    away: float | str | None
+    marginal: bool
 
 class CompareOptions(SolveOptions, total=False): ...

@@ -22,19 +22,21 @@ CLASSES = {
     "CompareTrainingOptions": "compare",
     "FrontierOptions": "frontier",
     "PerDollarOptions": "compare --per-dollar",
+    "TrainIslandsOptions": "train --islands",
 }
 """Keywords of the API, by the command that takes the same options."""
 SUBJECT = {"CompareTrainingOptions": "train"}
 REQUIRED = {"CompareTrainingOptions": "tokens"}
 OF_UNITS = ("SolveOptions", "FrontierOptions", "PerDollarOptions")
 OF_RUNS = ("TrainOptions", "CompareTrainingOptions")
+OF_ISLANDS = "TrainIslandsOptions"
 OF_ONE = ("ServingOptions", "TrainingOptions")
 GROUPS = {
-    "OfAll": (*OF_UNITS, *OF_RUNS, *OF_ONE, "FleetOptions"),
-    "OfModels": (*OF_UNITS, *OF_RUNS, *OF_ONE),
+    "OfAll": (*OF_UNITS, *OF_RUNS, *OF_ONE, OF_ISLANDS, "FleetOptions"),
+    "OfModels": (*OF_UNITS, *OF_RUNS, *OF_ONE, OF_ISLANDS),
     "OfServing": (*OF_UNITS, "ServingOptions"),
     "OfUnits": OF_UNITS,
-    "OfTraining": (*OF_RUNS, "TrainingOptions"),
+    "OfTraining": (*OF_RUNS, "TrainingOptions", OF_ISLANDS),
     "OfPurchases": ("SolveOptions", *OF_RUNS),
     "OfChoices": (*OF_UNITS, *OF_RUNS),
     "OfSpares": (*OF_UNITS, *OF_RUNS, "TrainingOptions"),

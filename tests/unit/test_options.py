@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 ASK = ROOT / "rust" / "planopt-core" / "src"
-TYPED = [each for each in table().commands if not each.endswith(("dollar", "--space"))]
-"""Commands as they are typed; the others are ways of asking two of them."""
+ASIDE = ("dollar", "--space", "--islands")
+TYPED = [each for each in table().commands if not each.endswith(ASIDE)]
+"""Commands as they are typed; the others are ways of asking three of them."""
 OPTIONS = {option.name: option for option in table().options}
 
 

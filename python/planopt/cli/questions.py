@@ -55,11 +55,33 @@ def train(
     """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
 
     planopt train --model llama-2-70b --tokens 2T --deadline 30d
+
+    planopt train --model llama-2-7b --islands 100xrtx-4090 --tokens 140B
     """
+    if "islands" in options:
+        return _train_islands(options, out, json=json)
     from planopt.api import train as find_plan
     from planopt.report.plan import render_plan
 
     return _show_plan(find_plan, options, render_plan, out, details=details, json=json)
+
+
+def _train_islands(
+    options: "Mapping[str, object]", out: str | None, *, json: bool
+) -> int:
+    """Find the islands that train a model, save and show them."""
+    from planopt.cli.progress import Progress
+    from planopt.documents.base import to_json
+    from planopt.options import Asked
+    from planopt.report.islands import render_islands
+    from planopt.training.islands import planned
+
+    with Progress("searching"):
+        plan = planned(Asked.by_user("train --islands", options))
+    if out is not None:
+        write(out, to_json(plan) + "\n", field="--out")
+    show(plan, render_islands, json=json)
+    return NO_PLAN if plan.best is None else OK
 
 
 def fleet(

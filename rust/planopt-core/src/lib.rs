@@ -16,6 +16,7 @@ pub mod diagnostic;
 pub mod document;
 pub mod format;
 pub mod hardware;
+pub mod islands;
 pub mod load;
 pub mod memory;
 pub mod options;

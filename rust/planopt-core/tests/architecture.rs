@@ -23,6 +23,7 @@ const ROOMS: &[&[&str]] = &[
     &["cost"],
     &["bill"],
     &["serving", "training"],
+    &["islands"],
     &["bulk", "search"],
     &["document"],
     &["plan"],

@@ -279,6 +279,13 @@ impl Catalog {
         self.respond(py, request, request::evaluate_mixed)
     }
 
+    /// The best set of islands for a run.
+    fn train_islands(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        let request: request::TrainIslands = question(py, request)?;
+        let work = |stop: &AtomicBool| request::train_islands(&self.catalog, &request, stop);
+        answer(py, interruptible(py, work)?)
+    }
+
     /// Accelerators that a question would allow and that nothing can be built of.
     fn left_out(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         self.respond(py, request, request::left_out)

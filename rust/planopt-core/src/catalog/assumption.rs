@@ -6,9 +6,9 @@ use self::compute::{FORMATS, KERNELS, compute, compute_over};
 use super::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
     EngineKernels, EngineShares, ExpertAssumptions, ExpertKernel, FrameworkAssumptions,
-    HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms, KernelRates,
-    MemoryAssumptions, OwnKernels, Policy, RequestOverhead, ScaleUpAssumptions, Scheduling, Spares,
-    SwitchSale, TrainingAssumptions,
+    HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms, IslandAssumptions,
+    KernelRates, MemoryAssumptions, OwnKernels, Policy, RequestOverhead, ScaleUpAssumptions,
+    Scheduling, Spares, SwitchSale, TrainingAssumptions,
 };
 use super::entities::RackLines;
 use super::fields::{Fields, share};
@@ -64,11 +64,31 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         frameworks,
         general_trainer,
         trainers,
+        islands: fields.optional("islands", |fields, key| fields.section(key, islands)),
         switch_sale: switch_sale(fields),
         power_limit_exponent: fields.optional("power_limit_exponent", |fields, key| {
             fields.positive_number(key, Dimension::Number)
         }),
         host_limits: fields.or("host_limits", false, Fields::flag),
+    }
+}
+
+/// Islands, and homes that come and go.
+fn islands(fields: &mut Fields<'_>) -> IslandAssumptions {
+    let number = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
+    IslandAssumptions {
+        exchange_bits: number(fields, "exchange_bits"),
+        exchange_overlap: fields.number("exchange_overlap", Dimension::Share),
+        connections: number(fields, "connections"),
+        loss_rate: fields.number("loss_rate", Dimension::Share),
+        loss_rate_high: fields.number("loss_rate_high", Dimension::Share),
+        loss_floor: number(fields, "loss_floor"),
+        parameter_scale: number(fields, "parameter_scale"),
+        parameter_exponent: number(fields, "parameter_exponent"),
+        token_scale: number(fields, "token_scale"),
+        token_exponent: number(fields, "token_exponent"),
+        lifetime: fields.positive("lifetime"),
+        away: fields.positive("away"),
     }
 }
 

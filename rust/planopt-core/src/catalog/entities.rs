@@ -141,6 +141,10 @@ pub struct Link {
     pub bandwidth: Option<BytesPerSecond>,
     /// One-way latency, where published.
     pub latency: Option<Seconds>,
+    /// Bandwidth of the other direction, where it differs.
+    pub downlink: Option<BytesPerSecond>,
+    /// Share of packets that is lost on the way.
+    pub loss: f64,
 }
 
 /// Bus bandwidth of an all-reduce over PCIe, by group size (nccl-tests "busbw").

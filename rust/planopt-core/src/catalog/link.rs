@@ -2,6 +2,7 @@
 
 use super::entities::{Link, LinkKind};
 use super::fields::Fields;
+use crate::quantity::Dimension;
 
 const KINDS: &[(&str, LinkKind)] = &[
     ("pcie", LinkKind::Pcie),
@@ -26,5 +27,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Link {
         } else {
             fields.optional("latency", Fields::quantity)
         },
+        downlink: fields.optional("downlink", Fields::positive),
+        loss: fields.or("loss", 0.0, |fields, key| {
+            fields.number(key, Dimension::Share)
+        }),
     }
 }

@@ -35,8 +35,9 @@ pub use self::assumptions::{
     AllReduceAlgorithm, Assumptions, CommunicationAssumptions, ComputeAssumptions, CostAssumptions,
     EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions, ExpertKernel,
     FrameworkAssumptions, HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms,
-    KernelRates, MemoryAssumptions, OwnKernels, Policy, ProductAssumptions, Products,
-    RequestOverhead, ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
+    IslandAssumptions, KernelRates, MemoryAssumptions, OwnKernels, Policy, ProductAssumptions,
+    Products, RequestOverhead, ScaleUpAssumptions, Scheduling, Spares, SwitchSale,
+    TrainingAssumptions,
 };
 pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};

@@ -98,6 +98,16 @@ impl Fabric {
         }
     }
 
+    /// The same among machines that nothing but a line of their own connects.
+    #[must_use]
+    pub(crate) fn apart(self, line: Line) -> Self {
+        Self {
+            network: Some(line),
+            scale_up: None,
+            ..self
+        }
+    }
+
     /// Whether hosts are connected.
     pub fn has_network(&self) -> bool {
         self.network.is_some()

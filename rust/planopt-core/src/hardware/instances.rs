@@ -187,6 +187,8 @@ impl Instances {
                 kind: LinkKind::Ethernet,
                 bandwidth: Some(rate),
                 latency: None,
+                downlink: None,
+                loss: 0.0,
             });
             self.networks.push(Network {
                 id: host.id.clone(),

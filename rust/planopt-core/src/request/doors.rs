@@ -6,6 +6,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visi
 use std::fmt;
 
 use super::engine::SimulateServing;
+use super::islands::TrainIslands;
 use super::pools::{DecodePool, SearchPools};
 use super::search::SearchTraining;
 use super::selection::Considered;
@@ -26,6 +27,7 @@ pub fn groups(door: &str) -> Option<Groups> {
         "evaluate_training" | "evaluate_mixed" => groups_of::<EvaluateTraining>(),
         "left_out" => groups_of::<Considered>(),
         "search_training" => groups_of::<SearchTraining>(),
+        "train_islands" => groups_of::<TrainIslands>(),
         _ => return None,
     })
 }

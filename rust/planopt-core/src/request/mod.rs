@@ -8,6 +8,7 @@ mod errors;
 mod fleet;
 mod given;
 mod heterogeneous;
+mod islands;
 mod lay_out;
 mod model;
 mod offload;
@@ -28,6 +29,7 @@ pub use self::fleet::{
 };
 pub use self::given::{Given, Place, read, read_at, read_json};
 pub use self::heterogeneous::evaluate_mixed;
+pub use self::islands::{Islands, Machines, TrainIslands, train_islands};
 pub use self::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
 pub use self::offload::OffloadRequest;

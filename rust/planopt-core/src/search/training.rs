@@ -43,6 +43,20 @@ impl TrainingSearch<'_> {
             })
     }
 
+    /// The layout whose run on so many accelerators of a system is shortest, and that run: whatever
+    /// they cost, and whoever they belong to.
+    pub fn fastest_on(&self, system: &System, accelerators: u32) -> Option<(Layout, Seconds)> {
+        let format = self.recipe.precision.format();
+        let rates = Rates::of(system.accelerator, format, self.assumptions)?;
+        let layouts = Layouts::all(self.transformer, self.recipe, accelerators);
+        let mut subject = Subject::new(self, system, &rates, &layouts);
+        let fabric = system.fabric(self.assumptions);
+        let mut priced = Priced::new(&fabric, &layouts);
+        let size = subject.size(accelerators)?;
+        let mut result = TrainingSearchResult::default();
+        subject.fastest(&mut priced, &size, Seconds(f64::INFINITY), &mut result)
+    }
+
     /// One accelerator in one host, over each network: the fastest first, as what it reaches
     /// spares the others.
     fn search_system<'a>(

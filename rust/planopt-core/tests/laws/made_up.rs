@@ -336,6 +336,8 @@ pub(crate) fn links(id: &'static str) -> impl Strategy<Value = Link> {
             kind: LinkKind::Pcie,
             bandwidth: Some(bandwidth),
             latency: latency.map(Seconds),
+            downlink: None,
+            loss: 0.0,
         },
     )
 }

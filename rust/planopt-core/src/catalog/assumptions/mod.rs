@@ -2,6 +2,7 @@
 
 mod communication;
 mod compute;
+mod islands;
 mod memory;
 mod own_kernels;
 mod scheduling;
@@ -15,6 +16,7 @@ pub use self::compute::{
     ComputeAssumptions, EngineShares, ExpertKernel, HostCache, HostTerms, ProductAssumptions,
     Products, RequestOverhead, Scheduling,
 };
+pub use self::islands::IslandAssumptions;
 pub use self::memory::MemoryAssumptions;
 pub use self::own_kernels::{EngineKernels, KernelRates, OwnKernels};
 pub use self::scheduling::Policy;
@@ -160,6 +162,8 @@ pub struct Assumptions {
     pub general_trainer: HardwareAssumptions,
     /// Accelerators at training, by id or by family.
     pub trainers: Vec<(String, HardwareChanges)>,
+    /// Islands that meet over the Internet, where the set says anything of them.
+    pub islands: Option<IslandAssumptions>,
     /// How switches are sold.
     pub switch_sale: SwitchSale,
     /// How speed falls with a power limit: as this power of the share of its power that an

@@ -3,6 +3,7 @@
 
 mod defaults;
 mod evaluate;
+mod islands;
 mod load;
 mod market;
 mod names;
@@ -84,6 +85,10 @@ fn whole(
         "train" => {
             let (reader, request) = typed(reader)?;
             response(training::question(reader, catalog, request))
+        }
+        "train --islands" => {
+            let (reader, request) = typed(reader)?;
+            response(islands::question(reader, catalog, request))
         }
         "evaluate serving" => {
             let (reader, request) = typed(reader)?;
@@ -174,7 +179,7 @@ mod tests {
 
     fn fields(command: &str) -> BTreeSet<String> {
         let told = match command {
-            "train" => groups_of::<RunRequest>(),
+            "train" | "train --islands" => groups_of::<RunRequest>(),
             "evaluate serving" | "calibrate" => groups_of::<OneReplica>(),
             "evaluate training" => groups_of::<OneRun>(),
             _ => groups_of::<Request>(),
@@ -226,7 +231,9 @@ mod tests {
                 let given = vec![(entry.argument(), value)];
                 let reader = Reader::new(command, given, None, false);
                 let read = match command.as_str() {
-                    "train" => typed::<RunRequest>(reader).map(|(reader, _)| reader),
+                    "train" | "train --islands" => {
+                        typed::<RunRequest>(reader).map(|(reader, _)| reader)
+                    }
                     "calibrate" => Ok(reader),
                     "evaluate serving" => typed::<OneReplica>(reader).map(|(reader, _)| reader),
                     "evaluate training" => typed::<OneRun>(reader).map(|(reader, _)| reader),

@@ -195,6 +195,10 @@ pub(super) struct Hardware {
     pub(super) max_racks: Option<f64>,
     pub(super) stock: BTreeMap<String, u32>,
     pub(super) own: BTreeMap<String, u32>,
+    pub(super) islands: Vec<String>,
+    pub(super) inner_steps: Option<u32>,
+    pub(super) lifetime: Option<f64>,
+    pub(super) away: Option<f64>,
 }
 
 impl Hardware {
@@ -222,6 +226,7 @@ pub(super) struct Money {
     pub(super) discount: BTreeMap<String, f64>,
     pub(super) vat: Option<f64>,
     pub(super) sell: BTreeMap<String, f64>,
+    pub(super) marginal: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -24,6 +24,9 @@ const OF_WHAT_IS_BOUGHT: [&str; 6] = [
     "stock",
 ];
 
+/// Options that say nothing of a run in one place.
+const OF_ISLANDS: [&str; 4] = ["inner_steps", "lifetime", "away", "marginal"];
+
 /// Reads a question; names are looked up in the catalog.
 pub(super) fn question(
     mut reader: Reader,
@@ -43,6 +46,7 @@ pub(super) fn question(
             "--provider, --region, --budget and --max-accelerators",
         );
     }
+    not_over_islands(reading);
     let kinds = kinds(reading, &request.hardware.accelerators);
     let named = match kinds.as_slice() {
         [] => request.hardware.accelerators.clone(),
@@ -127,6 +131,20 @@ pub(super) fn question(
     })
 }
 
+/// Refuses what is said of islands, where one cluster is asked for.
+fn not_over_islands(reader: &mut Reader) {
+    reader.out_of_place(
+        &["islands"],
+        "asks for another kind of answer",
+        "`planopt train --islands`, in Python `planopt.train_islands`",
+    );
+    reader.out_of_place(
+        &OF_ISLANDS,
+        "is about islands, and this run has one cluster",
+        "--islands beside it, such as `100xrtx-4090`",
+    );
+}
+
 /// Whether a deadline bounds the cluster; if not, a budget must.
 fn is_in_time(reader: &mut Reader) -> bool {
     let in_time = reader.is_given("deadline");
@@ -172,7 +190,7 @@ fn sum(reader: &mut Reader, request: &RunRequest) -> Option<f64> {
 }
 
 /// The recipe with tokens of a sequence and sequences of a step, or the usual ones.
-fn filled_in(
+pub(super) fn filled_in(
     reader: &mut Reader,
     catalog: &Catalog,
     request: &RunRequest,

@@ -115,6 +115,14 @@ impl<'s, 'a> Subject<'s, 'a> {
             .collect()
     }
 
+    /// The candidates on so many accelerators.
+    pub(super) fn size(&self, accelerators: u32) -> Option<Size> {
+        let mut sizes = self.sizes.iter();
+        sizes
+            .find(|size| size.accelerators == accelerators)
+            .cloned()
+    }
+
     fn price(&self, layout: &Layout, fabric: &Fabric) -> PricedModel {
         let search = self.search;
         PricedModel::new(

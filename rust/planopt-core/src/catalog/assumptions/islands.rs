@@ -1,0 +1,33 @@
+//! Islands that meet over the Internet, and homes that come and go.
+
+use crate::quantity::Seconds;
+
+/// Islands that meet over the Internet, and homes that come and go.
+#[derive(Clone, Copy, Debug)]
+pub struct IslandAssumptions {
+    /// Bits in which the difference of a parameter is exchanged.
+    pub exchange_bits: f64,
+    /// Share of the inner steps that an exchange can hide behind.
+    pub exchange_overlap: f64,
+    /// TCP connections that share a line.
+    pub connections: f64,
+    /// Share by which the loss is higher for each doubling of the islands and e-fold of the steps
+    /// between two exchanges.
+    pub loss_rate: f64,
+    /// The most that it may be.
+    pub loss_rate_high: f64,
+    /// Loss that no size and no data takes away.
+    pub loss_floor: f64,
+    /// Loss of a model of one parameter beyond that.
+    pub parameter_scale: f64,
+    /// How it falls with parameters.
+    pub parameter_exponent: f64,
+    /// Loss after one token beyond that.
+    pub token_scale: f64,
+    /// How it falls with tokens.
+    pub token_exponent: f64,
+    /// Mean time until a home leaves.
+    pub lifetime: Seconds,
+    /// Mean time until it is back.
+    pub away: Seconds,
+}
