@@ -5,7 +5,7 @@ use planopt_core::diagnostic::Diagnostic;
 use planopt_core::request::space::SpaceRequest;
 use planopt_core::request::{
     EvaluateServing, EvaluateTraining, Given, SearchPools, SearchServing, SearchTraining,
-    SimulateServing, groups, read,
+    SimulateServing, TrainIslands, groups, read,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -78,6 +78,12 @@ fn questions() -> Vec<(&'static str, Value)> {
                 "rent": { "terms": ["spot"] },
                 "search": { "aim": "cheapest", "max_accelerators": 8 } }),
         ),
+        (
+            "train_islands",
+            json!({ "model": model, "recipe": {}, "run": {}, "islands": {
+                "machines": [{ "machines": 2, "accelerators": 1, "id": "h100-sxm",
+                    "network": "wan-1g" }] } }),
+        ),
     ]
 }
 
@@ -91,6 +97,7 @@ fn ask(door: &str, question: &Value) -> Result<(), Vec<Diagnostic>> {
         "search_pools" => read::<SearchPools>(&given).map(drop),
         "evaluate_training" | "evaluate_mixed" => read::<EvaluateTraining>(&given).map(drop),
         "search_training" => read::<SearchTraining>(&given).map(drop),
+        "train_islands" => read::<TrainIslands>(&given).map(drop),
         "space" => read::<SpaceRequest>(&given).map(drop),
         other => panic!("no door {other}"),
     }
