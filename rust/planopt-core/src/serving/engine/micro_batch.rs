@@ -92,6 +92,8 @@ pub(super) struct MicroBatch {
     pub(super) chunks: Vec<u32>,
     /// Whether the step under way decodes.
     pub(super) decodes: bool,
+    /// Whether its last step let nobody in, and nothing has changed since.
+    pub(super) lets_nobody_in: bool,
     /// Everybody in order of admission, with some who have left.
     admitted: Vec<Ticket>,
 }
@@ -109,6 +111,7 @@ impl MicroBatch {
             reading: VecDeque::new(),
             chunks: Vec::new(),
             decodes: false,
+            lets_nobody_in: false,
             admitted: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@
 //! `scheduler` who is in it, `simulate` runs all that event by event, and `report` adds up what
 //! came of it. Definitions: `docs/reference/serving.md`.
 
+mod ahead;
 mod arrivals;
 mod bound;
 mod draws;

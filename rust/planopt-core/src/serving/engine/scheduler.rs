@@ -1,5 +1,6 @@
 //! An engine: continuous batching with chunked prefill over a paged KV cache.
 
+use super::ahead::{Ahead, Stepping};
 use super::arrivals::Request;
 use super::limits::EngineLimits;
 use super::micro_batch::{Doing, Jump, MicroBatch, Ticket, pages_of};
@@ -61,6 +62,8 @@ pub(super) struct Engine<'a, T> {
     link: f64,
     /// When the first stage can take the next micro-batch.
     accepts_from: f64,
+    /// Steps that several micro-batches have been taken ahead: from where, and to where.
+    ahead: Option<(Ahead, Ahead)>,
     /// Sequences that lost their pages.
     pub(super) preemptions: u64,
 }
@@ -82,6 +85,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             host: Prefixes::default(),
             link: 0.0,
             accepts_from: 0.0,
+            ahead: None,
             preemptions: 0,
         }
     }
@@ -137,9 +141,10 @@ impl<'a, T: StepTime> Engine<'a, T> {
             self.sequences.push(sequence);
             u32::try_from(self.sequences.len() - 1).unwrap_or(u32::MAX)
         };
-        if self.waiting.is_empty() {
+        if self.waiting.is_empty() || self.ahead.is_some() {
             self.look_up(request.reached);
         }
+        self.ask_again();
         if self.limits.receive_interval > 1 {
             self.arrived.push(place);
         } else {
@@ -150,10 +155,21 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// Ends a jump with the step that is under way: somebody has come for whom nobody waits.
     pub(super) fn look_up(&mut self, now: f64) {
+        if let Some((mut ahead, _)) = self.ahead.take() {
+            ahead.go(now);
+            self.catch_up(&ahead, now);
+        }
         let micro_batch = &mut self.micro_batches[0];
         if let Some(jump) = &mut micro_batch.jump {
             *jump = jump.left_at(now);
             micro_batch.doing = Doing::Steps(jump.until(jump.steps));
+        }
+    }
+
+    /// Whoever is first in the line may be let in where he was not: somebody came, left or got in.
+    fn ask_again(&mut self) {
+        for micro_batch in &mut self.micro_batches {
+            micro_batch.lets_nobody_in = false;
         }
     }
 
@@ -165,7 +181,10 @@ impl<'a, T: StepTime> Engine<'a, T> {
         self.unseen_steps += 1;
         if !only_decodes || self.unseen_steps >= self.limits.receive_interval {
             self.unseen_steps = 0;
-            self.waiting.extend(self.arrived.drain(..));
+            if !self.arrived.is_empty() {
+                self.waiting.extend(self.arrived.drain(..));
+                self.ask_again();
+            }
         }
     }
 
@@ -176,12 +195,16 @@ impl<'a, T: StepTime> Engine<'a, T> {
                 self.start(index, now);
             }
         }
+        self.go_ahead();
     }
 
     /// What happens at [`Self::next`]: a step ends, or a micro-batch's turn to start one comes. Who is
     /// answered goes to `answered`; what can start then is started by [`Self::wake`].
     pub(super) fn advance(&mut self, answered: &mut Vec<Answered>) {
         let now = self.next();
+        if let Some((_, ahead)) = self.ahead.take() {
+            self.catch_up(&ahead, now);
+        }
         for index in 0..self.micro_batches.len() {
             match self.micro_batches[index].doing {
                 Doing::Steps(until) if until <= now => {
@@ -222,6 +245,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             }
         };
         let micro_batch = &mut self.micro_batches[index];
+        micro_batch.lets_nobody_in = true;
         // Who is admitted with his prompt cached decodes at once: so this is looked at last.
         micro_batch.decodes = micro_batch.decoding > 0
             && (self.limits.policy == Policy::DecodeFirst || work.prefill_tokens <= 0.0);
@@ -254,8 +278,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// Takes steps at once that only decode, until somebody ends, pages run out, or it is time to
     /// look at who has arrived: nothing but contexts changes meanwhile, as who waits has just not
-    /// been let in. Somebody who arrives ends it (`look_up`). Several micro-batches share pages
-    /// and the line, so theirs are taken one by one.
+    /// been let in. Somebody who arrives ends it (`look_up`). Several micro-batches `go_ahead`.
     fn jump(&mut self, work: StepWork, first: f64, now: f64) {
         let micro_batch = &self.micro_batches[0];
         let alone = self.micro_batches.len() == 1 && micro_batch.reading.is_empty();
@@ -292,6 +315,116 @@ impl<'a, T: StepTime> Engine<'a, T> {
         let micro_batch = &mut self.micro_batches[0];
         micro_batch.doing = Doing::Steps(jump.until(steps));
         micro_batch.jump = Some(jump);
+    }
+
+    /// Takes the steps of several micro-batches ahead while all of them only decode, and nobody waits
+    /// or none of them lets anybody in.
+    fn go_ahead(&mut self) {
+        let is_alone = self.micro_batches.len() == 1;
+        if is_alone || self.ahead.is_some() || !self.arrived.is_empty() {
+            return;
+        }
+        let nobody_waits = self.waiting.is_empty();
+        let only_decodes = |each: &MicroBatch| {
+            let is_in_no_step = !matches!(each.doing, Doing::Steps(_));
+            each.reading.is_empty()
+                && (nobody_waits || each.lets_nobody_in)
+                && (each.decoding > 0 || is_in_no_step)
+        };
+        if !self.micro_batches.iter().all(only_decodes) {
+            return;
+        }
+        let busy = || self.micro_batches.iter().filter(|each| each.decoding > 0);
+        let within = self.steps_within_pages(busy);
+        let each: Vec<Stepping> = busy()
+            .map(|each| self.stepping(each, each.steps_to_end().min(within)))
+            .collect();
+        if each.iter().any(|one| one.most < 2) {
+            return;
+        }
+        let from = Ahead {
+            each,
+            accepts_from: self.accepts_from,
+        };
+        let mut to = from.clone();
+        to.go(f64::INFINITY);
+        let busy = self
+            .micro_batches
+            .iter_mut()
+            .filter(|each| each.decoding > 0);
+        for (micro_batch, one) in busy.zip(&to.each) {
+            micro_batch.doing = one.doing;
+        }
+        self.ahead = Some((from, to));
+    }
+
+    /// Steps of each micro-batch until some end for which there are pages: as far as whole turns of
+    /// pages go, beside the ones that have been begun.
+    fn steps_within_pages<'m, I: Iterator<Item = &'m MicroBatch>>(
+        &self,
+        busy: impl Fn() -> I,
+    ) -> u64 {
+        let needed: u64 = busy()
+            .map(|each| each.pages_to_grow() + each.pages_behind_next(each.steps_to_end()))
+            .sum();
+        let free = self.pages.free();
+        if self.limits.kv_policy == KvPolicy::Reserve || needed <= free {
+            return u64::MAX;
+        }
+        let decoding: u64 = busy().map(|each| u64::from(each.decoding)).sum();
+        let turns = (free / decoding.max(1)).saturating_sub(2);
+        turns * u64::from(self.limits.page_tokens)
+    }
+
+    /// A micro-batch as it is before it is taken ahead.
+    fn stepping(&self, micro_batch: &MicroBatch, most: u64) -> Stepping {
+        let sequences = f64::from(micro_batch.decoding);
+        let behind = most.saturating_sub(1);
+        let at = |steps: u64| {
+            let context = micro_batch.mean_context() + real(steps);
+            self.step.seconds(&StepWork::decode(sequences, context))
+        };
+        let (first, last) = (at(0), at(behind));
+        let over = real(behind).max(1.0);
+        Stepping {
+            doing: micro_batch.doing,
+            ended: 0,
+            begun: 0,
+            most,
+            first,
+            growth: StepSeconds {
+                latency: (last.latency - first.latency) / over,
+                interval: (last.interval - first.interval) / over,
+            },
+        }
+    }
+
+    /// What the steps that were taken ahead have needed.
+    fn catch_up(&mut self, ahead: &Ahead, now: f64) {
+        self.accepts_from = ahead.accepts_from;
+        let begun: u64 = ahead.each.iter().map(|one| one.begun).sum();
+        let looks = u64::from(self.unseen_steps) + begun;
+        let interval = u64::from(self.limits.receive_interval.max(1));
+        self.unseen_steps = u32::try_from(looks % interval).unwrap_or(0);
+        let mut pages = 0;
+        let busy = self
+            .micro_batches
+            .iter_mut()
+            .filter(|each| each.decoding > 0);
+        for (micro_batch, one) in busy.zip(&ahead.each) {
+            // Who was in a step when this began has the pages for it.
+            let is_first = !micro_batch.decodes && one.begun > 0;
+            if is_first {
+                pages += micro_batch.pages_to_grow();
+            }
+            pages += micro_batch.pages_behind_next(one.begun - u64::from(is_first));
+            micro_batch.step(one.ended);
+            micro_batch.doing = one.doing;
+            micro_batch.decodes = matches!(one.doing, Doing::Steps(_));
+        }
+        if self.limits.kv_policy == KvPolicy::Preempt {
+            self.pages.take_since(pages, now);
+        }
     }
 
     /// What the steps of a jump behind its first have needed; tells how many there were in all.
@@ -460,6 +593,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         micro_batch.admit(ticket, |other| {
             sequences[other.place as usize].epoch == other.epoch
         });
+        self.ask_again();
         Some(ticket)
     }
 
@@ -534,6 +668,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             free += self.keep(begins, held, cached);
         }
         self.pages.give_back(free, now);
+        self.ask_again();
     }
 
     /// Begins to fetch what of a prompt only the host has; tells the request as it then is.
