@@ -148,15 +148,38 @@ impl Judge<'_> {
         };
         let load = (replicas, rate);
         let report = self.run(step, limits, load, (requests, FINAL_SEED), self.stop);
+        if is_brief {
+            return self.long_enough(step, limits, load, (requests, report));
+        }
         let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
         let is_told = verdict != Verdict::Open || requests == FINAL_MOST;
-        if is_told || is_brief {
+        if is_told {
             return (verdict, report);
         }
         // So near the limit more requests tell, where there is the time.
         let again = (FINAL_MOST, FINAL_SEED + 1);
         let report = self.run(step, limits, load, again, self.stop);
         let verdict = self.look(&report, rate, f64::INFINITY, FINAL_MOST, true);
+        (verdict, report)
+    }
+
+    /// What a hurried run shows, made once more where it has ended before its engines were as full as
+    /// they get: tokens come faster until then.
+    fn long_enough(
+        &self,
+        step: &impl StepTime,
+        limits: EngineLimits,
+        (replicas, rate): (u32, f64),
+        (mut requests, mut report): (u64, LoadReport),
+    ) -> (Verdict, LoadReport) {
+        let enough = f64::from(replicas) * self.enough(&report, rate, f64::INFINITY);
+        let enough = u64::from(whole(enough)).min(FINAL_MOST);
+        if requests < enough {
+            let load = (replicas, rate);
+            requests = enough;
+            report = self.run(step, limits, load, (requests, FINAL_SEED), self.stop);
+        }
+        let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
         (verdict, report)
     }
 

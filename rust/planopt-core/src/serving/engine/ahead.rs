@@ -1,0 +1,82 @@
+//! Steps of several micro-batches that only decode, taken ahead.
+//!
+//! Until somebody ends or comes nothing but contexts changes: each micro-batch starts its next step
+//! when the last has gone through all stages and the first stage is free. These are the very events of
+//! the scheduler, without all that may happen at one and does not.
+
+use super::micro_batch::Doing;
+use super::step::StepSeconds;
+use crate::quantity::real;
+
+/// A micro-batch that only decodes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stepping {
+    /// What it is doing.
+    pub(super) doing: Doing,
+    /// Steps that it has ended, of those looked ahead to.
+    pub(super) ended: u64,
+    /// Steps that it has begun.
+    pub(super) begun: u64,
+    /// How many it may end: with the last somebody leaves, or pages may run out.
+    pub(super) most: u64,
+    /// Time of a step behind none of them, and what each adds.
+    pub(super) first: StepSeconds,
+    pub(super) growth: StepSeconds,
+}
+
+impl Stepping {
+    /// Time of the step behind those that it has ended.
+    fn seconds(&self) -> StepSeconds {
+        let ended = real(self.ended);
+        StepSeconds {
+            latency: ended.mul_add(self.growth.latency, self.first.latency),
+            interval: ended.mul_add(self.growth.interval, self.first.interval),
+        }
+    }
+
+    fn ends_with(&self, now: f64) -> bool {
+        matches!(self.doing, Doing::Steps(until) if until <= now)
+    }
+}
+
+/// The micro-batches of an engine that have somebody in them, and when its first stage can take the next one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ahead {
+    pub(super) each: Vec<Stepping>,
+    pub(super) accepts_from: f64,
+}
+
+impl Ahead {
+    /// Takes all steps up to the first with which one has ended as many as it may, and before `now`.
+    pub(super) fn go(&mut self, now: f64) {
+        loop {
+            let next = self
+                .each
+                .iter()
+                .fold(f64::INFINITY, |next, one| next.min(one.doing.until()));
+            let is_last = |one: &Stepping| one.ended + 1 >= one.most && one.ends_with(next);
+            if next >= now || self.each.iter().any(is_last) {
+                return;
+            }
+            for one in &mut self.each {
+                if one.doing.until() <= next {
+                    one.ended += u64::from(one.ends_with(next));
+                    one.doing = Doing::Idle;
+                }
+            }
+            for one in &mut self.each {
+                if one.doing != Doing::Idle {
+                    continue;
+                }
+                if self.accepts_from > next {
+                    one.doing = Doing::Waits(self.accepts_from);
+                    continue;
+                }
+                let seconds = one.seconds();
+                one.begun += 1;
+                one.doing = Doing::Steps(next + seconds.latency);
+                self.accepts_from = next + seconds.interval;
+            }
+        }
+    }
+}
