@@ -16,7 +16,7 @@ use crate::parallel::{Layout, Pins};
 use crate::plan::serving::Subject;
 use crate::quantity::Bytes;
 use crate::search::{Aim, LatencyGoal};
-use crate::serving::engine::Traffic;
+use crate::serving::engine::{Traffic, long_prompt};
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
 use crate::transformer::Transformer;
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,12 @@ impl Promises {
             ttft: self.ttft_seconds,
             tpot: self.tpot_seconds,
             traffic,
+            long_prompt: match at {
+                Statistic::Mean => None,
+                Statistic::Percentile(share) => {
+                    long_prompt(load, 1.0 - share).map(|tokens| (tokens, load.prefix_hit_rate))
+                }
+            },
             output: traffic.mean_output(),
             at_random: !matches!(load.arrivals, Arrivals::Closed { .. }),
             arrival_cv: match load.arrivals {

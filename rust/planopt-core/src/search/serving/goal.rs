@@ -46,6 +46,9 @@ pub struct LatencyGoal {
     pub tpot: Option<f64>,
     /// Prompts and outputs.
     pub traffic: Traffic,
+    /// Tokens that more prompts have at least than may be late, and the share of them that is found
+    /// in a cache.
+    pub long_prompt: Option<(u32, f64)>,
     /// Tokens of an output, on average.
     pub output: f64,
     /// Whether requests arrive of their own accord; else every user waits for his answer.

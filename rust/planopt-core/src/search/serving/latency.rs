@@ -10,7 +10,8 @@ use crate::parallel::Batching;
 use crate::quantity::real;
 use crate::serving::Replica;
 use crate::serving::engine::{
-    EngineLimits, Estimate, Estimator, ReplicaSteps, Turns, limits, most_per_second,
+    EngineLimits, Estimate, Estimator, ReplicaSteps, StepTime, StepWork, Turns, limits,
+    most_per_second,
 };
 
 /// What a layout supplies within its latencies.
@@ -233,6 +234,16 @@ pub(super) fn alone(replica: &Replica, latency: &LatencyGoal, batching: Batching
     let tpot = replica.decode(batching).tpot_seconds.0;
     if latency.tpot.is_some_and(|most| tpot > FULL_CONTEXT * most) {
         return Some(Miss::Target(1.0 / tpot));
+    }
+    if let (Some(most), Some((tokens, found))) = (latency.ttft, latency.long_prompt) {
+        let cached = f64::from(tokens) * found;
+        let read = (f64::from(tokens) - cached).max(1.0);
+        let work = StepWork::default().with_chunk(read, cached);
+        let in_flight = batching.in_flight;
+        let ttft = ReplicaSteps { replica, in_flight }.seconds(&work).latency;
+        if ttft > BEYOND * most {
+            return Some(Miss::Prefill(ttft));
+        }
     }
     let traffic = &latency.traffic;
     if latency.at.may_be_below_mean() || traffic.mean_read() < WHOLE * traffic.mean_prompt() {

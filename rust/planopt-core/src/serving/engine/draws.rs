@@ -1,7 +1,7 @@
 //! Lengths drawn at random.
 
 use super::random::{Random, normal_quantile};
-use crate::load::{LONGEST, Lengths};
+use crate::load::{LONGEST, Lengths, Load, Sizes};
 use crate::quantity::real;
 
 /// The length that a share `u` of all are not above, `u` above 0 and up to 1.
@@ -37,6 +37,29 @@ pub(super) fn quantile(lengths: &Lengths, u: f64) -> u32 {
         }
     }
 }
+
+/// A length that more than a `share` of the prompts of a load have at least: nearly the longest such.
+/// None where sessions ask, whose prompts grow.
+pub(crate) fn long_prompt(load: &Load, share: f64) -> Option<u32> {
+    let at = 1.0 - MORE * share;
+    match &load.sizes {
+        _ if load.sessions.is_some() || at <= 0.0 => None,
+        Sizes::Independent { prompt, .. } => Some(quantile(prompt, at)),
+        Sizes::Pairs { prompt, .. } => {
+            let each_once = vec![1.0; prompt.len()];
+            let mut tokens = prompt.clone();
+            tokens.sort_unstable();
+            let lengths = Lengths::Histogram {
+                tokens,
+                weights: each_once,
+            };
+            Some(quantile(&lengths, at))
+        }
+    }
+}
+
+/// By how much more: runs are of so many requests, and their longest ones are no exact share.
+const MORE: f64 = 1.2;
 
 /// Whole tokens, at least one.
 #[expect(

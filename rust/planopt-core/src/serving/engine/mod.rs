@@ -26,6 +26,7 @@ mod table;
 mod window;
 
 pub use self::bound::most_per_second;
+pub(crate) use self::draws::long_prompt;
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};
 pub use self::limits::{EngineLimits, Transfer};
 pub use self::prefixes::{Found, Prefixes, Stretch};
