@@ -176,7 +176,7 @@ def _asked(
     asked = {
         "limits": question.limits.told(),
         "objective": objective,
-        "guess": list(guess.counts),
+        "guess": guess.counts,
         "is_brief": question.problem.is_brief,
     }
     aim = Aim() if cap is None else question.up_to(cap)

@@ -8,10 +8,10 @@ use super::training::{RecipeRequest, TrainingRun, training_with};
 use crate::catalog::{Assumptions, Catalog};
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
-use crate::quantity::{MicroUsd, Seconds, Watts};
+use crate::quantity::{MicroUsd, Seconds, Watts, real};
 use crate::search::{
-    self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Objective,
-    Part, Payment, Ran, Rows, SettledPart, Settling, Trained, TrainingAim, TrainingGoal,
+    self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Guessed,
+    Objective, Part, Payment, Ran, Rows, SettledPart, Settling, Trained, TrainingAim, TrainingGoal,
     TrainingLimits, TrainingSearch, search, settle,
 };
 use crate::serving::engine::{LoadReport, SessionsKept};
@@ -263,7 +263,7 @@ pub struct SettleServing {
     /// What is best.
     pub objective: Objective,
     /// Rows that an estimate would buy.
-    pub guess: Vec<u32>,
+    pub guess: BTreeMap<u32, u64>,
     /// Whether the final run may be short.
     pub is_brief: bool,
 }
@@ -363,17 +363,7 @@ pub fn settle_serving(
         solver(finding.done(Arc::clone(catalog)).rows)
     };
     let limits = &asked.limits;
-    let guessed: Vec<_> = asked
-        .guess
-        .iter()
-        .map(|row| *row as usize)
-        .filter_map(|row| {
-            let part = places.iter().position(|place| *place == guess.part(row))?;
-            let names = guess.rows.system(row);
-            let (accelerator, host) = (names.accelerator.as_str(), names.host.as_str());
-            Some((part, accelerator, host, guess.layout(row)))
-        })
-        .collect();
+    let guessed = guessed(asked, guess, &places, &settled_parts);
     let hourly = parts.iter().any(|part| part.search.hourly);
     let is_plain = asked.objective == Objective::Cheapest && limits.carries_one_demand();
     let settled = settle(
@@ -417,4 +407,55 @@ pub fn settle_serving(
         requests: settled.requests,
     };
     Ok((finding.done(Arc::clone(catalog)), told))
+}
+
+/// What an estimate would buy, with the rate that each of its replicas must carry.
+fn guessed<'g>(
+    asked: &SettleServing,
+    guess: &'g Found,
+    places: &[usize],
+    parts: &[SettledPart],
+) -> Vec<Guessed<'g>> {
+    let columns = &guess.rows.columns;
+    let (limits, for_tokens) = (&asked.limits, asked.limits.tokens_per_second > 0.0);
+    let supply = |row: usize| {
+        if for_tokens {
+            columns.tokens_per_second[row]
+        } else {
+            real(columns.users[row])
+        }
+    };
+    let demand = if for_tokens {
+        limits.tokens_per_second
+    } else {
+        real(limits.users)
+    };
+    let bought = || {
+        asked
+            .guess
+            .iter()
+            .map(|(row, count)| (*row as usize, *count))
+    };
+    let all: f64 = bought().map(|(row, count)| real(count) * supply(row)).sum();
+    let is_all = asked.objective != Objective::Cheapest || limits.redundancy > 0;
+    let share = if is_all { 1.0 } else { demand / all };
+    let each = bought().filter_map(|(row, _)| {
+        let part = places.iter().position(|place| *place == guess.part(row))?;
+        let latency = parts[part].latency;
+        let of_replica = share * supply(row) / f64::from(columns.replicas[row].max(1));
+        let rate = match (latency.at_random, for_tokens) {
+            (true, true) => Some(of_replica / latency.output),
+            (false, false) => Some(of_replica.ceil()),
+            _ => None,
+        };
+        let names = guess.rows.system(row);
+        Some(Guessed {
+            part,
+            accelerator: &names.accelerator,
+            host: &names.host,
+            layout: guess.layout(row),
+            rate,
+        })
+    });
+    each.collect()
 }

@@ -25,9 +25,9 @@ pub use self::offer::{Demanded, Offer, OfferedNeed};
 pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
 pub use self::serving::{
     Aim, BatchPolicy, Bought, Buyer, Demand, Ended, EvaluatedUnit, FoundPool, FoundPools,
-    FoundUnit, Goal, LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsRequest, PoolsResult, Ran,
-    SearchResult, Settled, SettledPart, Settling, Tally, all_layouts, context_ranks,
-    fastest_layout, search, search_pools, settle,
+    FoundUnit, Goal, Guessed, LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsRequest,
+    PoolsResult, Ran, SearchResult, Settled, SettledPart, Settling, Tally, all_layouts,
+    context_ranks, fastest_layout, search, search_pools, settle,
 };
 pub use self::trained::Trained;
 pub use self::training::{

@@ -21,5 +21,7 @@ pub use self::pools::{
     FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, PoolsResult, search_pools,
 };
 pub use self::reduce::{Aim, Demand};
-pub use self::settle::{Bought, Buyer, Ended, Ran, Settled, SettledPart, Settling, settle};
+pub use self::settle::{
+    Bought, Buyer, Ended, Guessed, Ran, Settled, SettledPart, Settling, settle,
+};
 pub use self::units::search;

@@ -116,6 +116,16 @@ impl Bracket {
         self.level = LEVELS.len() - 1;
     }
 
+    /// Whether longer looks may tell what shorter ones have left open; from now on they are taken.
+    pub(super) fn look_closer(&mut self) -> bool {
+        let is_longer = self.open < self.late && self.level + 1 < LEVELS.len();
+        if is_longer {
+            self.level += 1;
+            self.open = f64::INFINITY;
+        }
+        is_longer
+    }
+
     /// Up to which rate nothing has been refused.
     pub(super) fn worth(&self, is_closed: bool) -> f64 {
         self.below(
@@ -332,10 +342,22 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 bracket.late = bracket.late.min(rate);
                 bracket.lates += 1;
             }
-            Verdict::Open if bracket.level + 1 < LEVELS.len() => bracket.level += 1,
             Verdict::Open => bracket.open = bracket.open.min(rate),
         }
         verdict
+    }
+
+    /// Decides the rate that an estimate asks of a kind, taking its time; where that is not good, finds
+    /// one that is.
+    pub(super) fn look_at_guess(&self, kind: &mut Kind, rate: Option<f64>) {
+        let is_closed = self.judge.is_closed();
+        let rate = rate.map(|rate| rounded(rate, is_closed));
+        if let Some(rate) = rate.filter(|rate| *rate <= kind.bracket.fluid) {
+            while self.decide(kind, rate) == Verdict::Open && kind.bracket.look_closer() {}
+        }
+        if kind.bracket.good <= 0.0 {
+            self.narrow(kind);
+        }
     }
 
     /// Finds about where the rate of a kind lies: from where the closed form puts it.
@@ -356,9 +378,9 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 let verdict = self.decide(kind, rate_now);
                 let Some(step) = steps.next() else { return };
                 match (verdict, grows) {
-                    (Verdict::Open, _)
-                    | (Verdict::Good, Some(false))
-                    | (Verdict::Late, Some(true)) => break,
+                    (Verdict::Good, Some(false)) | (Verdict::Late | Verdict::Open, Some(true)) => {
+                        break;
+                    }
                     (Verdict::Good, _) => {
                         grows = Some(true);
                         rate *= step;
@@ -366,11 +388,14 @@ impl<'s, 'a> Kinds<'s, 'a> {
                             break;
                         }
                     }
-                    (Verdict::Late, _) => {
+                    // What is left open may be good: what surely is lies below it.
+                    (Verdict::Late | Verdict::Open, _) => {
                         grows = Some(false);
                         rate /= step;
                         if rate < least || (is_closed && rate < 1.0) {
-                            kind.bracket.late = kind.bracket.late.min(least);
+                            if verdict == Verdict::Late {
+                                kind.bracket.late = kind.bracket.late.min(least);
+                            }
                             break;
                         }
                     }

@@ -14,7 +14,7 @@ use self::fronts::{Column, cheapest_with_spare};
 use self::judge::Verdict;
 pub use self::kinds::SettledPart;
 use self::kinds::{Kind, Kinds, OfKind, rounded};
-pub use self::settling::Settling;
+pub use self::settling::{Guessed, Settling};
 use super::found::{FoundUnit, SearchResult};
 use super::latency::whole;
 use crate::quantity::{MicroUsd, real};
@@ -23,7 +23,7 @@ use crate::search::serving::reduce::undominated;
 use crate::serving::engine::{LoadReport, SessionsKept};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A purchase: how many of each unit, by place, and what it is worth: the less the better.
@@ -192,24 +192,32 @@ impl<'a> Loop<'_, '_, 'a> {
         };
         let meet = |high: &Bought, low: f64| high.value <= low + close * low.abs();
         self.look_at_guess();
+        let mut passed: Passed<'a> = None;
         while !self.is_over() {
             let Some(low) = self.buy(At::Worth) else {
                 return (self.edge_of_nothing(), None, None);
             };
-            let high = self.buy(At::Good);
-            match &high {
-                Some(high) if meet(high, low.bound) => {
-                    if let Some(runs) = self.last(high) {
-                        let bound = self.buy(At::Late).map_or(low.bound, |late| late.bound);
-                        let ended = if meet(high, bound) {
-                            Ended::Proven
-                        } else {
-                            Ended::Edge
-                        };
-                        return (ended, Some((high.clone(), runs)), Some(bound));
-                    }
+            let high = match self.buy(At::Good) {
+                Some(high) if meet(&high, low.bound) => high,
+                high => {
+                    self.look(&low, high.as_ref());
+                    continue;
                 }
-                _ => self.look(&low, high.as_ref()),
+            };
+            let is_known = |(known, _): &(Bought, Vec<Ran>)| known.counts == high.counts;
+            if !passed.as_ref().is_some_and(is_known) {
+                let Some(runs) = self.last(&high) else {
+                    continue;
+                };
+                passed = Some((high.clone(), runs));
+            }
+            let late = self.buy(At::Late);
+            let bound = late.as_ref().map_or(low.bound, |late| late.bound);
+            if meet(&high, bound) {
+                return (Ended::Proven, passed, Some(bound));
+            }
+            if !late.is_some_and(|late| self.look_closer(&late)) {
+                return (Ended::Edge, passed, Some(bound));
             }
         }
         // The clock ended: what holds is told, with its distance from what was not refused.
@@ -218,34 +226,49 @@ impl<'a> Loop<'_, '_, 'a> {
             let Some(high) = self.buy(At::Good) else {
                 break;
             };
+            let is_known = |(known, _): &(Bought, Vec<Ran>)| known.counts == high.counts;
+            if passed.as_ref().is_some_and(is_known) {
+                break;
+            }
             if let Some(runs) = self.last(&high) {
                 return (Ended::Time, Some((high, runs)), bound);
             }
         }
-        (Ended::Time, None, bound)
+        (Ended::Time, passed, bound)
+    }
+
+    /// Takes longer looks at the kinds of a purchase that shorter ones have left open, if there are any.
+    fn look_closer(&mut self, bought: &Bought) -> bool {
+        let kinds: BTreeSet<usize> = bought.counts.keys().map(|at| self.units[*at].0).collect();
+        let closer = kinds
+            .into_iter()
+            .filter(|kind| self.kinds[*kind].bracket.look_closer());
+        closer.count() > 0
     }
 
     /// Finds the rates of what an estimate would buy: what is soon known to hold says what need not be
     /// looked at.
     fn look_at_guess(&mut self) {
-        let guess = self.settling.guess;
-        let mut guessed = vec![false; self.kinds.len()];
+        let mut guessed: BTreeMap<usize, Option<f64>> = BTreeMap::new();
         for (kind, unit) in &self.units {
             let hardware = &unit.unit.hardware;
             let layout = self.kinds[*kind].layout();
-            guessed[*kind] |= guess.iter().any(|(part, accelerator, host, other)| {
-                *part == self.of_part[*kind]
-                    && *accelerator == hardware.accelerator.id
-                    && *host == hardware.host.id
-                    && (other.degrees(), other.pp) == (layout.degrees(), layout.pp)
+            let same = self.settling.guess.iter().find(|guess| {
+                guess.part == self.of_part[*kind]
+                    && guess.accelerator == hardware.accelerator.id
+                    && guess.host == hardware.host.id
+                    && (guess.layout.degrees(), guess.layout.pp) == (layout.degrees(), layout.pp)
             });
+            if let Some(guess) = same {
+                guessed.insert(*kind, guess.rate);
+            }
         }
         let (parts, of_part) = (&self.parts, &self.of_part);
         self.kinds
             .par_iter_mut()
             .enumerate()
-            .filter(|(place, _)| guessed[*place])
-            .for_each(|(place, kind)| parts[of_part[place]].narrow(kind));
+            .filter_map(|(place, kind)| Some((place, kind, *guessed.get(&place)?)))
+            .for_each(|(place, kind, rate)| parts[of_part[place]].look_at_guess(kind, rate));
     }
 
     /// Nothing carries the load: because runs were late, or because they left it open.
@@ -383,8 +406,10 @@ impl<'a> Loop<'_, '_, 'a> {
             };
             let rate = self.rate(&self.kinds[kind], At::Between(share));
             let rate = match high {
+                // What would just do, and what would just be cheaper: between them most is learned.
                 Some(high) if self.kinds[kind].bracket.good <= 0.0 => {
-                    rate.min(self.rate_to_beat(*place, high).unwrap_or(rate))
+                    let to_beat = self.rate_to_beat(*place, high).unwrap_or(rate);
+                    rate.min((to_beat * rate).sqrt())
                 }
                 _ => rate,
             };

@@ -13,13 +13,27 @@ pub struct Settling<'s> {
     pub most: bool,
     /// Whether prices are those of an hour.
     pub hourly: bool,
-    /// What an estimate would buy, to be looked at first: the part, the accelerator, the host and the
-    /// layout of each.
-    pub guess: &'s [(usize, &'s str, &'s str, Layout)],
+    /// What an estimate would buy, to be looked at first.
+    pub guess: &'s [Guessed<'s>],
     /// Whether the final run may be short: for a figure beside a plan, of what nobody buys.
     pub is_brief: bool,
     /// Told to stop.
     pub stop: &'s AtomicBool,
     /// Told that the time is over.
     pub over: &'s AtomicBool,
+}
+
+/// Units that an estimate would buy.
+#[derive(Clone, Copy, Debug)]
+pub struct Guessed<'s> {
+    /// Place of their part.
+    pub part: usize,
+    /// Accelerator.
+    pub accelerator: &'s str,
+    /// Host.
+    pub host: &'s str,
+    /// How each replica is divided.
+    pub layout: Layout,
+    /// What each replica must carry, where that is known.
+    pub rate: Option<f64>,
 }
