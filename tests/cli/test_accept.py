@@ -170,7 +170,6 @@ def test_a_result_of_each_tool_keeps_or_breaks(
         assert {each.name: each.outcome for each in found.promises} == {
             "tpot": outcome,
             "ttft": outcome,
-            "throughput": "kept",
             "request_rate": "kept",
         }
         assert found.outcome == outcome

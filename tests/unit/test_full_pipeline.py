@@ -21,7 +21,7 @@ def test_a_full_pipeline_reduces_over_the_pcie_that_was_asked_for() -> None:
         model="llama-3.1-405b",
         target="10tok/s",
         accelerators="rtx-4090",
-        host="desktop",
+        host="pcie-4gpu",
         in_flight=1,
         pcie_all_reduce="slow",
     )
