@@ -99,7 +99,9 @@ impl<'a> HostSet<'a> {
         let kilowatts = (host.power + cards).0 / 1e3;
         let racks = (host.rack_units / UNITS_OF_A_RACK).max(kilowatts / lines.rack_kilowatts);
         let hosts = self.hosts_bought() - self.owned().hosts;
-        let accelerators = self.accelerators_bought() * hosts / self.hosts_bought();
+        let all = u64::from(self.accelerators_bought());
+        let of_these = all * u64::from(hosts) / u64::from(self.hosts_bought());
+        let accelerators = u32::try_from(of_these).unwrap_or(u32::MAX);
         let stored = if stores { accelerators } else { 0 };
         // A set without racks has no power of one either.
         let racks_usd = if lines.racks_usd_per_rack > 0.0 {
