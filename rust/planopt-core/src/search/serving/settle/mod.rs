@@ -195,7 +195,12 @@ impl<'a> Loop<'_, '_, 'a> {
         let mut passed: Passed<'a> = None;
         while !self.is_over() {
             let Some(low) = self.buy(At::Worth) else {
-                return (self.edge_of_nothing(), None, None);
+                // What short looks left open may carry it after all.
+                match self.buy(At::Late) {
+                    None => return (Ended::Nothing, None, None),
+                    Some(late) if self.look_closer(&late) => continue,
+                    Some(_) => return (Ended::Edge, None, None),
+                }
             };
             let high = match self.buy(At::Good) {
                 Some(high) if meet(&high, low.bound) => high,
@@ -269,15 +274,6 @@ impl<'a> Loop<'_, '_, 'a> {
             .enumerate()
             .filter_map(|(place, kind)| Some((place, kind, *guessed.get(&place)?)))
             .for_each(|(place, kind, rate)| parts[of_part[place]].look_at_guess(kind, rate));
-    }
-
-    /// Nothing carries the load: because runs were late, or because they left it open.
-    fn edge_of_nothing(&mut self) -> Ended {
-        if self.buy(At::Late).is_none() {
-            Ended::Nothing
-        } else {
-            Ended::Edge
-        }
     }
 
     fn is_over(&self) -> bool {
