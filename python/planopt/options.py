@@ -167,14 +167,32 @@ def given(command: str, keywords: Mapping[str, object]) -> dict[str, object]:
     """Return what is given, by the names of the table."""
     taken = taken_by(command)
     other = {name: each for each in taken.values() for name in each.other_names}
-    said = dict(
-        other[name].said(name, value) if name in other else (name, value)
-        for name, value in keywords.items()
-        if value is not None and not (name in other and value is False)
-    )
-    if problems := [unknown(command, name) for name in said if name not in taken]:
+    said: dict[str, object] = {}
+    by: dict[str, str] = {}
+    problems = []
+    for name, value in keywords.items():
+        if value is None or (name in other and value is False):
+            continue
+        argument, meant = (
+            other[name].said(name, value) if name in other else (name, value)
+        )
+        if argument in said and said[argument] != meant:
+            problems.append(_said_twice(by[argument], name))
+        said[argument], by[argument] = meant, name
+    problems += [unknown(command, name) for name in said if name not in taken]
+    if problems:
         raise InputError(problems)
     return said
+
+
+def _said_twice(one: str, other: str) -> Diagnostic:
+    flags = ["--" + name.replace("_", "-") for name in (one, other)]
+    return Diagnostic(
+        code="E004",
+        message=f"{flags[0]} and {flags[1]} are names of one option",
+        field=flags[1],
+        accepted="one of the two",
+    )
 
 
 def only(command: str, keywords: Mapping[str, object]) -> dict[str, object]:

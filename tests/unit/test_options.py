@@ -274,3 +274,25 @@ def test_help_is_as_it_was(
     name = "-".join(["help", *command.split()])
     golden = ROOT / "tests" / "cli" / "golden" / f"{name}.txt"
     assert capsys.readouterr().out == golden.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"users": 4}, {"concurrency": 8}),
+        ({"target": "20tok/s"}, {"tpot": "30ms"}),
+    ],
+)
+def test_names_of_one_option_do_not_overrule_each_other(
+    one: dict[str, object], other: dict[str, object]
+) -> None:
+    with pytest.raises(InputError) as caught:
+        given("solve", {**one, **other})
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "E004"
+    assert problem.field == f"--{next(iter(other))}"
+    assert all(f"--{name}" in problem.message for name in (*one, *other))
+
+
+def test_the_same_said_twice_is_said_once() -> None:
+    assert given("solve", {"users": 4, "concurrency": 4}) == {"concurrency": 4}
