@@ -635,3 +635,39 @@ fn of_candidate<'a>(
     // All of them supply as much a replica: what copies of another one replace is no loss.
     Some((kind, reduce(units.collect(), demand)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Bracket, LEVELS};
+
+    #[test]
+    fn what_short_looks_leave_open_is_refused_until_longer_ones_are_taken() {
+        let mut bracket = Bracket {
+            late: 9.0,
+            open: 5.0,
+            fluid: 9.0,
+            ..Bracket::default()
+        };
+        assert!(bracket.worth(true) < 5.0);
+        assert!(bracket.not_late(true) >= 5.0);
+        for level in 1..LEVELS.len() {
+            assert!(bracket.look_closer());
+            assert_eq!(bracket.level, level);
+            assert!(bracket.worth(true) >= 5.0);
+            bracket.open = 5.0;
+        }
+        assert!(!bracket.look_closer());
+        assert!(bracket.worth(true) < 5.0);
+    }
+
+    #[test]
+    fn what_is_late_needs_no_longer_look() {
+        let mut bracket = Bracket {
+            late: 4.0,
+            open: 5.0,
+            fluid: 9.0,
+            ..Bracket::default()
+        };
+        assert!(!bracket.look_closer());
+    }
+}
