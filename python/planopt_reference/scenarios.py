@@ -108,6 +108,9 @@ def scenario_mismatches(
     if (told is None) != (number is None):
         yield Mismatch("scenarios", told, number, "as many as were asked for")
     if told is None or number is None:
+        measured = plan.get("worth_measuring") or None
+        reason = "nothing is weighed without scenarios"
+        yield from compared("worth_measuring", measured, None, reason)
         return
     yield from compared("scenarios.drawn", told.get("drawn"), number, "asked for")
     training = plan.get("kind") == "training"

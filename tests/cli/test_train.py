@@ -15,7 +15,9 @@ from planopt.options import taken_by
 if TYPE_CHECKING:
     from pathlib import Path
 
-TRAINING_MARKS = taken_by("train").keys() - taken_by("solve").keys()
+TRAINING_MARKS = (taken_by("train").keys() & taken_by("compare").keys()) - taken_by(
+    "solve"
+).keys()
 SMALL = (
     *("--model", "llama-3.2-1b", "--tokens", "20B", "--seq-len", "2048"),
     *("--global-batch", "64", "--max-accelerators", "32"),

@@ -19,7 +19,9 @@ from planopt_reference import verify_plan
 def plan_of(kind: str) -> dict[str, Any]:
     """A plan as it is saved; that of serving has a low margin and a budget."""
     if kind == "serving":
-        told: Any = planopt.solve(target="5tok/s", budget=20_000)
+        told: Any = planopt.solve(
+            target="5tok/s", budget=20_000, accelerators="ryzen-ai-max-395"
+        )
     else:
         told = planopt.train(
             tokens="300B", deadline="30d", accelerators="h100-sxm,mi300x"

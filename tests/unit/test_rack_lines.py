@@ -97,13 +97,14 @@ def test_what_is_there_already_is_not_carried_again() -> None:
 
 
 def test_lines_decide_what_is_bought() -> None:
-    """Four cards in a server need a rack; in four desktops they do not."""
+    """Cards in a server need a rack; in desktops they do not."""
     question: dict[str, Any] = {
         "model": "qwen2.5-32b",
         "target": "30tok/s",
         "concurrency": 8,
     }
     question |= {"load": "steady", "accelerators": ["rx-7900-xtx"]}
+    question |= {"host": ["desktop", "pcie-4gpu"]}
     hosts = [
         plan.deployments[0].hardware.host
         for plan in (

@@ -409,6 +409,9 @@ pub fn settle_serving(
     Ok((finding.done(Arc::clone(catalog)), told))
 }
 
+/// By how much: limits are added up to twelve digits.
+const BEYOND_ROUNDING: f64 = 1e-9;
+
 /// What an estimate would buy, with the rate that each of its replicas must carry.
 fn guessed<'g>(
     asked: &SettleServing,
@@ -444,7 +447,8 @@ fn guessed<'g>(
         let latency = parts[part].latency;
         let of_replica = share * supply(row) / f64::from(columns.replicas[row].max(1));
         let rate = match (latency.at_random, for_tokens) {
-            (true, true) => Some(of_replica / latency.output),
+            // A little more: sums of rounded shares must not fall short.
+            (true, true) => Some(of_replica / latency.output * (1.0 + BEYOND_ROUNDING)),
             (false, false) => Some(of_replica.ceil()),
             _ => None,
         };
