@@ -16,6 +16,7 @@ from planopt_reference.fleet_limits import limit_mismatches
 from planopt_reference.fleet_serving import Bought, acquired, deployment_mismatches
 from planopt_reference.mismatch import Mismatch, compared, compared_money
 from planopt_reference.purchase import merged
+from planopt_reference.scenarios import scenario_mismatches
 from planopt_reference.training.plan import recomputed_run
 from planopt_reference.units import MICRO_USD_PER_USD
 
@@ -72,6 +73,7 @@ def fleet_mismatches(
     yield from _outcome_mismatches(plan)
     confidence = share(request.get("confidence"))
     yield from compared("confidence", plan.get("confidence"), confidence, "asked")
+    yield from scenario_mismatches(plan, request, facts)
 
 
 def _run_mismatches(
