@@ -152,7 +152,7 @@ fn catalogued() -> impl Strategy<Value = Candidate> {
                 transformer.weights,
                 assumptions,
             )?;
-            let layout = layout(&transformer, system.slots, pick, batching);
+            let layout = layout(&transformer, system.host.slots, pick, batching);
             Some(Candidate {
                 transformer,
                 question,
