@@ -142,7 +142,7 @@ pub fn compare(asked: &Compared) -> Risks {
         let instead = cheapest.map(|plan| prices[plan][scenario]);
         for (plan, cost) in costs.iter_mut().enumerate() {
             let price = prices[plan][scenario];
-            cost[scenario] += LATER_PRICE_RATIO * misses[plan][scenario].bought(price, instead);
+            cost[scenario] = misses[plan][scenario].paid(price, instead);
         }
         let least = costs.iter().map(|cost| cost[scenario]);
         let least = least.fold(f64::INFINITY, f64::min);
@@ -254,7 +254,7 @@ fn costs(plans: &[Offer], slower: &impl Fn(usize) -> f64) -> Vec<f64> {
     let instead = holding.map(|(price, _)| price).reduce(f64::min);
     prices()
         .zip(&misses)
-        .map(|(price, miss)| price + LATER_PRICE_RATIO * miss.bought(price, instead))
+        .map(|(price, miss)| miss.paid(price, instead))
         .collect()
 }
 
@@ -302,6 +302,11 @@ impl Miss {
             Self::More(times) => instead.unwrap_or(f64::INFINITY).min(times * price),
             Self::Speed => instead.unwrap_or(price),
         }
+    }
+
+    /// What a plan comes to at a price, with what is bought later.
+    fn paid(self, price: f64, instead: Option<f64>) -> f64 {
+        price + LATER_PRICE_RATIO * self.bought(price, instead)
     }
 }
 

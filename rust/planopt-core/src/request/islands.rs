@@ -247,7 +247,7 @@ impl<'a> Kind<'a> {
 }
 
 /// The line of machines to the Internet.
-pub(super) fn uplink(fabric: &Fabric, link: &Link, islands: &IslandAssumptions) -> Option<Uplink> {
+fn uplink(fabric: &Fabric, link: &Link, islands: &IslandAssumptions) -> Option<Uplink> {
     let up = fabric.network_line()?;
     let reached = up.bandwidth.0 / link.bandwidth?.0;
     let down = link.downlink.map_or(up.bandwidth, |down| down * reached);

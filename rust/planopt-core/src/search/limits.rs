@@ -174,6 +174,7 @@ impl Limits {
         let users = left(&|row| Exact::from(rows.columns.replica_users(row)));
         missing("concurrency", &Exact::from(self.users) - &users);
         if self.tokens_per_second > 0.0 {
+            // Of a unit tokens are known as they are written, of a replica they are rounded.
             let supplied = if self.redundancy == 0 {
                 sum(counts, |row| Exact::of(rows.columns.tokens_per_second[row]))
             } else {

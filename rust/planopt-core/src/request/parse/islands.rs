@@ -1,4 +1,4 @@
-//! The question of a run over islands, or of what neighbours serve.
+//! The question of a run over islands.
 
 use super::market::{self, Assumed, model};
 use super::question::Question;
@@ -12,6 +12,9 @@ use crate::request::{Islands, Machines, TrainIslands};
 
 /// Network of machines for which none is named.
 const USUAL_NETWORK: &str = "wan-100m";
+
+/// The option that names them.
+const ISLANDS: &str = "islands";
 
 /// What parts a number from what it counts.
 const TIMES: char = 'x';
@@ -27,13 +30,7 @@ pub(super) fn question(
     model(reading, &request.model.name, &mut assumed);
     reading.require("tokens", "a number of tokens, such as `140B`");
     let recipe = filled_in(reading, catalog, &request, &mut assumed);
-    let machines = machines(
-        reading,
-        catalog,
-        "islands",
-        &request.hardware.islands,
-        &mut assumed,
-    );
+    let machines = machines(reading, catalog, &request.hardware.islands, &mut assumed);
     market::look_up_prices(reading, catalog, &request.money);
     churn(reading, catalog, &mut assumed);
     let hardware = &request.hardware;
@@ -59,7 +56,7 @@ pub(super) fn question(
 }
 
 /// Says how long machines stay and are away, where that is not asked.
-pub(super) fn churn(reader: &Reader, catalog: &Catalog, assumed: &mut Vec<Assumed>) {
+fn churn(reader: &Reader, catalog: &Catalog, assumed: &mut Vec<Assumed>) {
     let Some(islands) = &catalog.assumptions.entity.islands else {
         return;
     };
@@ -79,10 +76,9 @@ pub(super) fn churn(reader: &Reader, catalog: &Catalog, assumed: &mut Vec<Assume
 
 /// Machines as people count them: `100xrtx-4090`, `2x4xrtx-3090` with four cards each, an offer, and
 /// behind those that it joins the network between them.
-pub(super) fn machines(
+fn machines(
     reader: &mut Reader,
     catalog: &Catalog,
-    argument: &str,
     named: &[String],
     assumed: &mut Vec<Assumed>,
 ) -> Vec<Machines> {
@@ -102,7 +98,7 @@ pub(super) fn machines(
             let problem = Diagnostic::unknown_name("accelerator", id, ids);
             reader.push(
                 problem
-                    .field(super::reader::flag(argument))
+                    .field(super::reader::flag(ISLANDS))
                     .value(name.clone()),
             );
             continue;
@@ -115,7 +111,7 @@ pub(super) fn machines(
                 let accepted = "NxID, or NxMxID with M accelerators in each of N machines";
                 reader.wrong(
                     code::MALFORMED_OPTION,
-                    argument,
+                    ISLANDS,
                     format!("what is `{name}`?"),
                     accepted,
                 );
@@ -148,10 +144,10 @@ pub(super) fn machines(
     if all > MOST_MACHINES {
         let message = format!("{} machines", thousands(all.into()));
         let accepted = format!("at most {}", thousands(MOST_MACHINES.into()));
-        reader.wrong(code::OPTION_OUT_OF_RANGE, argument, message, accepted);
+        reader.wrong(code::OPTION_OUT_OF_RANGE, ISLANDS, message, accepted);
     }
     if named.is_empty() {
-        reader.require(argument, "machines, such as `100xrtx-4090`");
+        reader.require(ISLANDS, "machines, such as `100xrtx-4090`");
     }
     machines
 }

@@ -40,7 +40,7 @@ impl Stepping {
 }
 
 /// The micro-batches of an engine that have somebody in them, and when its first stage can take the next one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Ahead {
     pub(super) each: Vec<Stepping>,
     pub(super) accepts_from: f64,

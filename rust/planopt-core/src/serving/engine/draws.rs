@@ -99,3 +99,46 @@ impl Deck {
         (f64::from(card) + 0.5) / real(self.cards.len() as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Deck, long_prompt, quantile};
+    use crate::load::{Arrivals, Lengths, Load, Sizes};
+    use crate::serving::engine::random::Random;
+
+    #[test]
+    fn more_prompts_are_that_long_than_may_be_late() {
+        const DRAWS: u32 = 10_000;
+        let output = Lengths::Fixed { tokens: 1 };
+        for prompt in [
+            Lengths::Fixed { tokens: 512 },
+            Lengths::Uniform {
+                least: 10,
+                most: 900,
+            },
+            Lengths::Lognormal {
+                mean: 800.0,
+                cv: 1.5,
+            },
+        ] {
+            let sizes = Sizes::Independent {
+                prompt: prompt.clone(),
+                output: output.clone(),
+            };
+            let load = Load {
+                arrivals: Arrivals::Poisson { per_second: 1.0 },
+                sizes,
+                prefix_hit_rate: 0.0,
+                sessions: None,
+            };
+            for share in [0.5, 0.05, 0.01] {
+                let long = long_prompt(&load, share).expect("some are longer");
+                let mut deck = Deck::new(DRAWS, Random::new(1, 1));
+                let drawn = (0..DRAWS).map(|_| quantile(&prompt, deck.draw()));
+                let longer = u32::try_from(drawn.filter(|&tokens| tokens >= long).count());
+                let longer = f64::from(longer.expect("few")) / f64::from(DRAWS);
+                assert!(longer > share, "{longer} of {prompt:?} for {share}");
+            }
+        }
+    }
+}

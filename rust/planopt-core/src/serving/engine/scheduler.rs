@@ -153,7 +153,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
         true
     }
 
-    /// Ends a jump with the step that is under way: somebody has come for whom nobody waits.
+    /// Ends a jump with the step that is under way, and what was taken ahead before `now`: somebody has
+    /// come.
     pub(super) fn look_up(&mut self, now: f64) {
         if let Some((mut ahead, _)) = self.ahead.take() {
             ahead.go(now);

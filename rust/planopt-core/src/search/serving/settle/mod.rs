@@ -209,8 +209,7 @@ impl<'a> Loop<'_, '_, 'a> {
                     continue;
                 }
             };
-            let is_known = |(known, _): &(Bought, Vec<Ran>)| known.counts == high.counts;
-            if !passed.as_ref().is_some_and(is_known) {
+            if !is_of(passed.as_ref(), &high) {
                 let Some(runs) = self.last(&high) else {
                     continue;
                 };
@@ -231,8 +230,7 @@ impl<'a> Loop<'_, '_, 'a> {
             let Some(high) = self.buy(At::Good) else {
                 break;
             };
-            let is_known = |(known, _): &(Bought, Vec<Ran>)| known.counts == high.counts;
-            if passed.as_ref().is_some_and(is_known) {
+            if is_of(passed.as_ref(), &high) {
                 break;
             }
             if let Some(runs) = self.last(&high) {
@@ -465,18 +463,18 @@ impl<'a> Loop<'_, '_, 'a> {
     fn least_share(&self, low: &Bought, high: Option<&Bought>) -> f64 {
         let limits = self.settling.limits;
         let enough = |share: f64| {
-            let mut replicas: Vec<(f64, f64, u64)> = Vec::new();
+            let (mut users, mut tokens) = (Vec::new(), Vec::new());
             let mut all = 0.0;
             for (place, count) in &low.counts {
                 let unit = self.unit(*place, At::Between(share));
                 all += unit.tokens_per_second * real(*count);
                 let of_unit = u64::from(unit.unit.replicas);
-                let users = real(unit.users / of_unit);
-                let tokens = unit.tokens_per_second / real(of_unit);
-                replicas.push((users, tokens, of_unit * count));
+                let many = of_unit * count;
+                users.push((real(unit.users / of_unit), many));
+                tokens.push((unit.tokens_per_second / real(of_unit), many));
             }
-            let users = left_of(&replicas, limits.redundancy, |(users, ..)| *users);
-            let tokens = left_of(&replicas, limits.redundancy, |(_, tokens, _)| *tokens);
+            let users = left_of(users, limits.redundancy);
+            let tokens = left_of(tokens, limits.redundancy);
             let better = match high {
                 Some(high) if self.settling.most => -all < high.value,
                 _ => true,
@@ -552,26 +550,21 @@ impl<'a> Loop<'_, '_, 'a> {
         if !self.is_closed() || limits.tokens_per_second <= 0.0 {
             return true;
         }
-        let replicas: Vec<(f64, f64, u64)> = runs
-            .iter()
-            .map(|ran| {
-                let of_unit = u64::from(ran.unit.unit.replicas);
-                let many = of_unit * ran.count;
-                let at_work = ran.unit.at_work() / real(of_unit);
-                (
-                    0.0,
-                    at_work * ran.report.tokens_per_second / real(many),
-                    many,
-                )
-            })
-            .collect();
-        let tokens = left_of(&replicas, limits.redundancy, |(_, tokens, _)| *tokens);
+        let of_replica = |ran: &Ran| {
+            let many = u64::from(ran.unit.unit.replicas) * ran.count;
+            (ran.report.tokens_per_second / real(many), many)
+        };
+        let there = runs.iter().map(|ran| {
+            let (tokens, many) = of_replica(ran);
+            let replicas = f64::from(ran.unit.unit.replicas);
+            (tokens * ran.unit.at_work() / replicas, many)
+        });
+        let tokens = left_of(there.collect(), limits.redundancy);
         let is_enough = tokens >= limits.tokens_per_second;
         if !is_enough {
             for (ran, place) in runs.iter().zip(bought.counts.keys()) {
-                let many = u64::from(ran.unit.unit.replicas) * ran.count;
                 let bracket = &mut self.kinds[self.units[*place].0].bracket;
-                bracket.tokens = ran.report.tokens_per_second / real(many);
+                bracket.tokens = of_replica(ran).0;
             }
         }
         is_enough
@@ -600,18 +593,17 @@ impl<'a> Loop<'_, '_, 'a> {
     }
 }
 
-/// What replicas carry together after the `spare` largest have failed; of each kind what one carries,
-/// and how many there are.
-fn left_of(
-    replicas: &[(f64, f64, u64)],
-    spare: u64,
-    of_one: impl Fn(&(f64, f64, u64)) -> f64,
-) -> f64 {
-    let mut largest_first: Vec<(f64, u64)> =
-        replicas.iter().map(|kind| (of_one(kind), kind.2)).collect();
-    largest_first.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+/// Whether what has passed is this purchase.
+fn is_of(passed: Option<&(Bought, Vec<Ran>)>, bought: &Bought) -> bool {
+    passed.is_some_and(|(known, _)| known.counts == bought.counts)
+}
+
+/// What replicas carry together after the `spare` largest have failed: what one carries, and how many
+/// are alike.
+fn left_of(mut replicas: Vec<(f64, u64)>, spare: u64) -> f64 {
+    replicas.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let mut lost = spare;
-    largest_first.iter().fold(0.0, |left, (of_one, many)| {
+    replicas.iter().fold(0.0, |left, (of_one, many)| {
         let down = lost.min(*many);
         lost -= down;
         left + of_one * real(many - down)
