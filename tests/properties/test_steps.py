@@ -21,7 +21,7 @@ QUESTION: dict[str, Any] = {
 AGAIN: dict[str, dict[str, Any]] = {
     "stock:rtx-5090": {"stock": "rtx-5090=5"},
     "power": {"max_power": "4950W"},
-    "concurrency": {"concurrency": 7},
+    "concurrency": {"users": 7},
     "target": {"target": 4.5},
 }
 
