@@ -38,6 +38,7 @@ class Taken(Struct, frozen=True, kw_only=True):
     required: str | None = None
     excludes: dict[str, str] = {}
     kind: str | None = None
+    keyword: str | None = None
     metavar: str | None = None
     help: str | None = None
     most: float | None = None
@@ -150,11 +151,12 @@ def table() -> Table:
 @cache
 def taken_by(command: str) -> dict[str, Option]:
     """Return the options of a command by keyword, each as it takes it."""
-    return {
-        option.argument: option.taken(command)
+    taken = (
+        option.taken(command)
         for option in table().options
         if command in option.commands and option.commands[command].refuse is None
-    }
+    )
+    return {option.argument: option for option in taken}
 
 
 def flag(name: str) -> str:

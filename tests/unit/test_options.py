@@ -172,7 +172,7 @@ def test_the_default_of_an_option_can_be_read(option: Option) -> None:
     for command, own in option.commands.items():
         if own.refuse is not None:
             continue
-        taken = taken_by(command)[option.argument]
+        taken = option.taken(command)
         read = Asked(command, {}).values()
         if taken.default is not None:
             assert option.argument in read

@@ -44,6 +44,25 @@ def toml_value(value: object) -> str:
     return re.sub(r"[\ud800-\udfff]", lambda lone: rf"\\u{ord(lone[0]):04x}", text)
 
 
+def toml_document(table: Mapping[str, object], path: tuple[str, ...] = ()) -> str:
+    """Write a document: values of a table first, then the tables in it.
+
+    A table with a ``value`` is one figure, which stands on a line with its source.
+    """
+    lines, inner = [], []
+    for name, value in table.items():
+        key = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else toml_value(name)
+        if not isinstance(value, dict):
+            lines.append(f"{key} = {toml_value(value)}\n")
+        elif "value" in value:
+            told = ", ".join(f"{word} = {toml_value(value[word])}" for word in value)
+            lines.append(f"{key} = {{ {told} }}\n")
+        else:
+            inner.append(toml_document(value, (*path, key)))
+    head = f"[{'.'.join(path)}]\n" if path and lines else ""
+    return "\n".join(filter(None, [head + "".join(lines), *inner]))
+
+
 def source_section(name: str, cite: str, date: str, status: str) -> str:
     """Write a source, which figures of its file name."""
     told = {"cite": cite, "date": date, "status": status}

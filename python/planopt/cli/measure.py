@@ -20,10 +20,16 @@ def bench(*, json: bool = False, **options: Any) -> None:
 
 
 def calibrate(*, json: bool = False, **options: Any) -> None:
-    """Measure an accelerator, or this processor, and write an overlay catalog.
+    """Measure an accelerator, or read results of benchmarks; write an overlay catalog.
 
-    planopt calibrate --out measured
+    planopt calibrate --from results.json --plan plan.json --out measured
     """
+    if "results" in options or "plan" in options:
+        from planopt.exchange.fitting import fit
+        from planopt.report.fit import render_fit
+
+        show(fit(**options), render_fit, json=json)
+        return
     from planopt.measurement.run import calibrate as measure
     from planopt.report.calibration import render_calibration, sample_line
 

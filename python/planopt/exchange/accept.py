@@ -148,8 +148,7 @@ def _terms(plan: Plan | TrainingPlan, result: Result) -> Iterator[Term]:
         seen, predicted = result.times.get(figure), _predicted(does, figure)
         if seen is None or predicted is None:
             continue
-        low, high = seen.at(50)
-        measured = low if low == high and not seen.alone else seen.mean
+        measured, _ = seen.usual
         if measured:
             most = _largest(does) if name == "decode" else None
             yield _term(name, predicted, measured, most)

@@ -47,6 +47,13 @@ class Measured:
         most = (high for level, _, high in self.levels if level >= percentile)
         return max(least, default=0.0), min(most, default=math.inf)
 
+    @property
+    def usual(self) -> tuple[float | None, bool]:
+        """The median where it is known exactly, else the mean; and if it is that."""
+        low, high = self.at(50)
+        is_mean = low != high or self.alone
+        return (self.mean if is_mean else low), is_mean
+
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
@@ -56,7 +63,7 @@ class Result:
     times: Mapping[str, Measured]
     counts: Mapping[str, float]
     """What there is of `sent`, `completed`, `failed`, `offered`, `request_rate`,
-    `throughput`, `concurrency` and `step`."""
+    `throughput`, `concurrency`, `step`, and tokens of a request: `prompt`, `output`."""
     missing: tuple[str, ...]
     """Names that were looked for in vain."""
     has_others: bool
@@ -98,6 +105,9 @@ class Tool(Struct, forbid_unknown_fields=True):
     throughput: str | None = None
     concurrency: str | None = None
     step: str | None = None
+    prompt: str | None = None
+    output: str | None = None
+    per_request: bool = False
     ttft: Names | None = None
     tpot: Names | None = None
 
@@ -113,6 +123,8 @@ class Tool(Struct, forbid_unknown_fields=True):
             "throughput": self.throughput,
             "concurrency": self.concurrency,
             "step": self.step,
+            "prompt": self.prompt,
+            "output": self.output,
         }
 
 
@@ -155,6 +167,9 @@ def _read(path: str, tool: Tool, named: object) -> Result:
         return _number(path, name, value) * unit
 
     read = {figure: number(name) for figure, name in tool.counts.items()}
+    for total in () if tool.per_request else ("prompt", "output"):
+        tokens, requests = read[total], read["completed"]
+        read[total] = tokens / requests if tokens and requests else None
     times = {}
     for figure, names in (("ttft", tool.ttft), ("tpot", tool.tpot)):
         if names is None:
@@ -245,9 +260,10 @@ def _llama_bench(text: str) -> object:
         if not isinstance(rate, (int, float)) or not rate > 0:
             named["token_seconds"] = rate if isinstance(rate, str) else "no rate"
         elif row.get("n_gen"):
-            named["token_seconds"] = 1 / rate
+            named |= {"token_seconds": 1 / rate, "n_gen": row["n_gen"]}
         else:
-            named["prompt_seconds"] = row.get("n_prompt", 0) / rate
+            prompt = row.get("n_prompt", 0)
+            named |= {"prompt_seconds": prompt / rate, "n_prompt": prompt}
     return named
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
-from planopt.catalog.overlay import source_section, toml_value
+from planopt.catalog.overlay import source_section, toml_document, toml_value
+from planopt.toml import tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from planopt.documents.calibration import Efficiencies, Rates, Sample
     from planopt.measurement.device import Device
@@ -21,6 +21,8 @@ ASSUMPTIONS = "measured"
 
 SOURCE = "measured"
 """Id of the source that all its figures name."""
+
+_HERE = "; measured here"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,23 +69,23 @@ def assumptions_file(
     base: str, accelerator: str, efficiencies: Efficiencies, origin: Origin
 ) -> str:
     """Put an accelerator's efficiencies into a set of assumptions."""
-    kept = re.sub(r'(?m)^id = ".*"$', f'id = "{ASSUMPTIONS}"', base, count=1)
-    kept = re.sub(
-        r'(?m)^description = "(.*)"$',
-        r'description = "\1; measured here"',
-        kept,
-        count=1,
-    )
-    kept = _without(f"sources.{SOURCE}", kept)
-    figures = {
-        key: _figure(f"{value:.4g}", bare=True)
-        for key, value in asdict(efficiencies).items()
-    }
-    key = toml_value(accelerator) if "." in accelerator else accelerator
-    section = f"accelerators.{key}"
+    document = tomllib.loads(base)
+    own = document.setdefault("accelerators", {}).setdefault(accelerator, {})
+    for key, value in asdict(efficiencies).items():
+        own[key] = {"value": float(f"{value:.4g}"), "source": SOURCE}
     # Products of 16 bits as others measured them stand no more.
-    kept = _without(f"{section}.formats.bf16", kept)
-    return f"{_with(section, figures, kept).rstrip()}\n\n{origin.section()}"
+    own.get("formats", {}).pop("bf16", None)
+    return measured_assumptions(document, origin)
+
+
+def measured_assumptions(document: dict[str, object], origin: Origin) -> str:
+    """Write assumptions under the id of what was measured, with its source."""
+    described = str(document.get("description", "")).removesuffix(_HERE)
+    document |= {"id": ASSUMPTIONS, "description": described + _HERE}
+    sources = document.get("sources")
+    if isinstance(sources, dict):
+        sources.pop(SOURCE, None)
+    return f"{toml_document(document)}\n{origin.section()}"
 
 
 def samples_file(samples: Sequence[Sample]) -> str:
@@ -97,30 +99,9 @@ def samples_file(samples: Sequence[Sample]) -> str:
     return text.getvalue()
 
 
-def _without(section: str, text: str) -> str:
-    """Leave out a section, up to the next one."""
-    return re.sub(rf"(?ms)^\[{re.escape(section)}\]\n.*?(?=^\[|\Z)", "", text)
-
-
-def _with(section: str, figures: Mapping[str, str], text: str) -> str:
-    """Put figures into a section: in the place of those of their names, or new."""
-    lines = "".join(f"{key} = {figure}\n" for key, figure in figures.items())
-    head = f"[{section}]\n"
-    before, found, after = text.partition(head)
-    if not found:
-        return f"{text.rstrip()}\n\n{head}{lines}"
-    next_section = re.compile(r"^\[", re.MULTILINE).search(after)
-    end = next_section.start() if next_section else len(after)
-    own, rest = after[:end], after[end:]
-    for key in figures:
-        own = re.sub(rf"(?m)^{key} = .*\n", "", own)
-    return f"{before}{head}{lines}{own}{rest}"
-
-
 def _in_units(value: float, unit: str, size: float) -> str:
     return f"{value / size:.4g} {unit}"
 
 
-def _figure(value: str, *, bare: bool = False) -> str:
-    written = value if bare else toml_value(value)
-    return f'{{ value = {written}, source = "{SOURCE}" }}'
+def _figure(value: str) -> str:
+    return f'{{ value = {toml_value(value)}, source = "{SOURCE}" }}'

@@ -24,6 +24,7 @@ from planopt.traffic import read_traffic
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from planopt.catalog.open import Catalog
     from planopt.documents.parts import PlanWarning
     from planopt.loads import Latencies
     from planopt.option_types import ServingOptions
@@ -78,9 +79,9 @@ def evaluate_serving(**options: Unpack[ServingOptions]) -> EvaluationDocument:
     return evaluated(Asked.by_user("evaluate serving", options))
 
 
-def evaluated(asked: Asked) -> EvaluationDocument:
-    """Evaluate what options of `evaluate serving` say."""
-    opened = open_for(asked)
+def evaluated(asked: Asked, catalog: Catalog | None = None) -> EvaluationDocument:
+    """Evaluate what options of `evaluate serving` say, of a catalog that is open."""
+    opened = catalog or open_for(asked)
     own_traffic = read_traffic(asked)
     read = asked.question(opened.native, Configuration)
     request, reading, scheduler = read.asked, read.prefill, read.scheduler

@@ -159,6 +159,8 @@ pub struct Command {
     #[expect(missing_docs, reason = "as of the option")]
     pub kind: Option<Kind>,
     #[expect(missing_docs, reason = "as of the option")]
+    pub keyword: Option<String>,
+    #[expect(missing_docs, reason = "as of the option")]
     pub metavar: Option<String>,
     #[expect(missing_docs, reason = "as of the option")]
     pub help: Option<String>,
@@ -248,6 +250,9 @@ impl Entry {
         if own.path.is_some() {
             taken.path.clone_from(&own.path);
         }
+        if own.keyword.is_some() {
+            taken.keyword.clone_from(&own.keyword);
+        }
         taken.kind = own.kind.unwrap_or(self.kind);
         taken.most = own.most.or(self.most);
         if let Some(choices) = &own.choices {
@@ -316,7 +321,8 @@ fn check(table: &Table) -> Result<(), String> {
         let wrong = |what: &str| Err(format!("`{}` {what}", entry.name));
         let taking = entry.commands.iter();
         for (command, own) in taking.filter(|(_, own)| own.refuse.is_none()) {
-            let flags = [&entry.name].into_iter().chain(&entry.keyword);
+            let keyword = own.keyword.as_ref().or(entry.keyword.as_ref());
+            let flags = [&entry.name].into_iter().chain(keyword);
             let flags = flags.chain(own.aliases.as_ref().unwrap_or(&entry.aliases));
             let mut flags = flags
                 .chain(entry.switches.keys())

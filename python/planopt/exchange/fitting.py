@@ -1,0 +1,249 @@
+"""Factors of one's own machines, fitted to what benchmarks have measured on them."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timezone
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.overlay import check_targets, write_overlay
+from planopt.documents.fit import Fit, FittedFactor, FittedFigure, NotTold
+from planopt.errors import InputError
+from planopt.exchange.factors import Machine, factors
+from planopt.exchange.least_squares import NOISE, TELLS, Fitting
+from planopt.exchange.measured_on import configuration, under
+from planopt.exchange.results import read_result
+from planopt.files import write
+from planopt.measurement.overlay import ASSUMPTIONS
+from planopt.options import Asked
+from planopt.planning.evaluate import evaluated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from planopt.catalog.open import Catalog
+    from planopt.documents.evaluation import EvaluationDocument
+    from planopt.exchange.least_squares import Chosen
+
+MOST_FAILED = 0.05
+"""Share of failed requests from which on times are those of the lucky ones."""
+CARRIED = 0.9
+"""Share of the offered rate below which a line grows, whose length tells nothing."""
+FIGURES: tuple[Literal["tpot", "ttft"], ...] = ("tpot", "ttft")
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """A time that was measured, and the question whose answer predicts it."""
+
+    result: str
+    figure: Literal["tpot", "ttft"]
+    is_mean: bool
+    seconds: float
+    asked: dict[str, object]
+    load: str
+
+    def predicted(self, catalog: Catalog) -> float:
+        """Tell what is predicted in its place."""
+        found = _answer(self.result, self.asked, catalog)
+        if self.asked.get("load") == "steady":
+            alone = {"tpot": found.decode.tpot_seconds, "ttft": found.prefill.seconds}
+            return alone[self.figure] or math.nan
+        known = found.ttft_seconds if self.figure == "ttft" else found.tpot_seconds
+        return (known.mean if self.is_mean else known.p50) or math.nan
+
+
+def fit(
+    *,
+    out: str,
+    results: Sequence[str] = (),
+    plan: Sequence[str] = (),
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    force: bool = False,
+    **other: object,
+) -> Fit:
+    """Fit factors of a card and an engine to results, and write them as an overlay."""
+    Asked("calibrate", {"results": results, "plan": plan, **other}).values()
+    written = f"assumptions/{ASSUMPTIONS}.toml"
+    check_targets(Path(out), [written], force=force)
+    opened, remarks = open_catalog(catalog, assumptions), list[str]()
+    seen = _all_seen(results, plan, opened, remarks)
+    card, engine = _of_one([each.asked for each in seen])
+    (in_use,) = opened.list("assumptions")
+    base = Path(opened.show("assumptions", in_use.id).file).read_text("utf-8")
+    machine = Machine(base, opened, card, engine)
+    ranges = {name: machine.range(each) for name, each in factors().items()}
+    today = datetime.now(tz=timezone.utc).date().isoformat()
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / f"{ASSUMPTIONS}.toml"
+
+        def predicted(chosen: Chosen) -> list[float]:
+            write(file, machine.text(chosen, "results", today))
+            other = open_catalog(catalog, str(file))
+            return [each.predicted(other) for each in seen]
+
+        there = {name: each for name, each in ranges.items() if each is not None}
+        fitting = Fitting(predicted, [each.seconds for each in seen], there)
+        chosen = fitting.run()
+        before, after = predicted({}), predicted(chosen)
+        stuck = [name for name in chosen if fitting.is_at_limit(name, chosen)]
+    figures = tuple(
+        FittedFigure(
+            result=each.result,
+            figure=each.figure,
+            load=each.load,
+            measured_seconds=each.seconds,
+            before_seconds=first,
+            after_seconds=last,
+        )
+        for each, first, last in zip(seen, before, after, strict=True)
+    )
+    first = median(
+        abs(each.before_seconds / each.measured_seconds - 1) for each in figures
+    )
+    last = median(
+        abs(each.after_seconds / each.measured_seconds - 1) for each in figures
+    )
+    if len(seen) <= len(chosen):
+        remarks.append("as many factors as figures: nothing is left to check them by")
+    told = f"results: {len(seen)} figures, median error {first:.1%}, now {last:.1%}"
+    write_overlay(Path(out), {written: machine.text(chosen, told, today)}, force=force)
+    return Fit(
+        accelerator=card,
+        engine=engine,
+        factors=tuple(
+            FittedFactor(
+                name=name,
+                what=factors()[name].what,
+                factor=factor,
+                uncertainty=fitting.uncertainty(name),
+                at_limit=name in stuck,
+            )
+            for name, factor in chosen.items()
+        ),
+        not_told=tuple(_not_told(fitting)),
+        figures=figures,
+        error_before=first,
+        error_after=last,
+        remarks=tuple(remarks),
+        overlay=out,
+    )
+
+
+def _all_seen(
+    results: Sequence[str],
+    plans: Sequence[str],
+    catalog: Catalog,
+    remarks: list[str],
+) -> list[Seen]:
+    """Read every result with the configuration that it was measured on."""
+    if not results or len(plans) not in (1, len(results)):
+        raise InputError.of(
+            "E004",
+            f"{len(results)} results were measured on {len(plans)} configurations",
+            field="--plan" if results else "--from",
+            accepted="--from of each result, and --plan of one for all or of each",
+        )
+    run = [configuration(path) for path in plans] * (len(results) // len(plans))
+    seen = [
+        each
+        for path, options in zip(results, run, strict=True)
+        for each in _seen(path, options, catalog, remarks)
+    ]
+    if not seen:
+        raise InputError.of(
+            "E305",
+            "no figure of the results can be held against a prediction",
+            field="--from",
+            accepted="times to the first token or between tokens, of requests that "
+            "were answered",
+            help="; ".join(remarks) or None,
+        )
+    return seen
+
+
+def _seen(
+    path: str, options: dict[str, object], catalog: Catalog, remarks: list[str]
+) -> Iterator[Seen]:
+    """Yield the times of a result that tell of the machine, and remark on the rest."""
+    result = read_result(path)
+    if result.failed > MOST_FAILED:
+        many = f"{result.failed:.0%} of the requests failed"
+        remarks.append(f"{path}: {many}, and the times are of the others: left out")
+        return
+    if result.has_others:
+        remarks.append(f"{path} has several benchmarks: the first one is read")
+    asked, load = under(result, options)
+    known = result.counts
+    offered, came = known.get("offered", math.inf), known.get("request_rate")
+    grows = offered < math.inf and came is not None and came < CARRIED * offered
+    predicted = _answer(path, asked, catalog).under_load
+    grows = grows or (predicted is not None and predicted.overloaded)
+    for figure in FIGURES:
+        times = result.times.get(figure)
+        seconds, is_mean = times.usual if times is not None else (None, False)
+        if not seconds:
+            remarks.append(f"{path} tells no {figure.upper()}")
+        elif figure == "ttft" and grows:
+            remarks.append(f"{path}: overloaded, so that its TTFT is that of a line")
+        else:
+            yield Seen(
+                result=path,
+                figure=figure,
+                is_mean=is_mean,
+                seconds=seconds,
+                asked=asked,
+                load=load,
+            )
+
+
+def _answer(
+    path: str, asked: dict[str, object], catalog: Catalog
+) -> EvaluationDocument:
+    found = evaluated(Asked("evaluate serving", asked), catalog)
+    if not found.feasible:
+        raise InputError.of(
+            "E004",
+            f"what {path} was measured on does not fit: {found.rejections[0].message}",
+            field="--plan",
+            accepted="the configuration that ran",
+        )
+    return found
+
+
+def _of_one(asked: Sequence[dict[str, object]]) -> tuple[str, str | None]:
+    """Tell the card and the engine that all results are of."""
+    both = dict.fromkeys(
+        (str(each["accelerator"]).partition("@")[0], each.get("engine"))
+        for each in asked
+    )
+    if len(both) > 1:
+        told = " and ".join(f"{card} under {engine}" for card, engine in both)
+        raise InputError.of(
+            "E004",
+            f"the results are of {told}",
+            field="--plan",
+            accepted="one accelerator and one engine at a time",
+        )
+    ((card, engine),) = both
+    return card, None if engine is None else str(engine)
+
+
+def _not_told(fitting: Fitting) -> Iterator[NotTold]:
+    for name, factor in factors().items():
+        if name in fitting.told:
+            continue
+        if name not in fitting.slopes:
+            why = "the assumptions have no such figure of this card and engine"
+        elif math.hypot(*fitting.slopes[name]) * TELLS < NOISE:
+            why = "it hardly moves what was measured"
+        else:
+            others = " and ".join(factors()[other].what for other in fitting.told)
+            why = f"it moves the same figures as {others}: measure other loads too"
+        yield NotTold(name=name, what=factor.what, why=why)
