@@ -146,7 +146,12 @@ def explain(*, code: str | None = None, json: bool = False) -> None:
 
 
 def export(
-    *, plan: str, to: str | None = None, out: str | None = None, json: bool = False
+    *,
+    plan: str,
+    to: str | None = None,
+    out: str | None = None,
+    measure: bool = False,
+    json: bool = False,
 ) -> None:
     """Write what launches a saved plan: scripts or manifests, and a benchmark.
 
@@ -154,10 +159,12 @@ def export(
     """
     from planopt.documents.base import to_json
     from planopt.documents.load import load_plan
-    from planopt.exchange.export import export as written
+    from planopt.exchange.export import export as launched
+    from planopt.exchange.measuring import export_measurement
     from planopt.options import Asked
 
     tool = Asked("export", {"to": to}).values()["to"]
+    written = export_measurement if measure else launched
     made = written(load_plan(plan), tool)
     if out is not None:
         folder = Path(out)
@@ -168,8 +175,8 @@ def export(
     if json:
         answer(to_json(made))
     elif out is None:
-        launched = [made.files[name] for name in made.launched]
-        answer("\n".join(launched).rstrip("\n"))
+        scripts = [made.files[name] for name in made.launched]
+        answer("\n".join(scripts).rstrip("\n"))
     else:
         answer("\n".join([printable(f"{out}/{name}") for name in made.files]))
 

@@ -21,8 +21,8 @@ class FittedFactor(Struct, frozen=True, kw_only=True):
     """Whether more than is physically possible would fit better."""
 
 
-class NotTold(Struct, frozen=True, kw_only=True):
-    """A factor that stays as it was, since the results do not tell it."""
+class Unchanged(Struct, frozen=True, kw_only=True):
+    """A factor that stays as it was: the results do not tell it, or need it not."""
 
     name: str
     what: str
@@ -50,7 +50,7 @@ class Fit(Document, frozen=True, kw_only=True):
     accelerator: str
     engine: str | None = None
     factors: tuple[FittedFactor, ...]
-    not_told: tuple[NotTold, ...] = ()
+    unchanged: tuple[Unchanged, ...] = ()
     figures: tuple[FittedFigure, ...]
     error_before: float
     """Median of how far predictions are off, as a share of what was measured."""

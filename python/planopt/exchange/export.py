@@ -11,6 +11,7 @@ from planopt.errors import InputError
 from planopt.exchange.places import documents, placed, places, problems
 from planopt.exchange.render import (
     Written,
+    command,
     comment,
     nested,
     one_line,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "planopt.export/1"
 BENCHMARK, README = "benchmark.sh", "README.md"
+CONFIGURATION = "configuration.json"
+"""What is measured, for who reads the results."""
 
 
 class Export(Struct, frozen=True, kw_only=True):
@@ -50,16 +53,15 @@ class Export(Struct, frozen=True, kw_only=True):
     @property
     def launched(self) -> list[str]:
         """Names of what is launched, without what explains and measures it."""
-        return [name for name in self.files if name not in (BENCHMARK, README)]
+        beside = (BENCHMARK, README, CONFIGURATION)
+        return [name for name in self.files if name not in beside]
 
 
 def export(plan: PlanDocument, to: str) -> Export:
     """Write a plan in the words of a tool; what it cannot do is an error, E303."""
-    place = places().get(to)
-    of = tool(to) if place is None else None
-    subject = "serving" if of is None else of.subject
+    place, of = places().get(to), server_of(plan, to)
+    subject = of.subject
     if subject == "training" and isinstance(plan, TrainingPlan) and plan.deployments:
-        assert of is not None
         return _trained(plan, of)
     if subject == "training" or not isinstance(plan, Plan) or not plan.deployments:
         raise InputError.of(
@@ -68,10 +70,6 @@ def export(plan: PlanDocument, to: str) -> Export:
             field="--to",
             value=to,
         )
-    named = plan.request.engine_name
-    if place is not None:
-        of = tool(named if named in place.engines else place.engines[0])
-    assert of is not None
     roles, pools = serving_roles(plan), pool_roles(plan)
     wrong, said = _said(of, place, roles)
     if wrong:
@@ -104,6 +102,15 @@ def export(plan: PlanDocument, to: str) -> Export:
         files=files,
         remarks=tuple(remarks),
     )
+
+
+def server_of(plan: PlanDocument, to: str) -> Tool:
+    """Read what runs: the tool itself, or what the plan has of those of a place."""
+    place = places().get(to)
+    if place is None:
+        return tool(to)
+    named = plan.request.engine_name if isinstance(plan, Plan) else None
+    return tool(named if named in place.engines else place.engines[0])
 
 
 def _trained(plan: TrainingPlan, of: Tool) -> Export:
@@ -176,26 +183,37 @@ def heading(
 
 
 def _benchmark(plan: Plan, role: Role, of: Tool) -> str:
-    """Write a load like the plan's: `vllm bench serve` talks to any such server."""
+    """Write a load like the plan's."""
+    users = int(plan.request.concurrency or role.terms["sequences"] or 1)
+    words = bench_words(plan, role, of, users, 10 * users)
+    head = ["the load of the plan; lengths are fixed where the plan spreads them"]
+    return f"#!/bin/sh\n{comment(head)}set -eu\nexec {command(words)}\n"
+
+
+def bench_words(
+    plan: Plan, role: Role, of: Tool, users: int, requests: int
+) -> list[str]:
+    """Say a load: `vllm bench serve` talks to any such server."""
     asked = plan.request
-    users = asked.concurrency or role.terms["sequences"]
     words = {
         "--backend": "openai-chat" if of.tool != "vllm" else "vllm",
         "--model": role.terms["model"],
         "--dataset-name": "random",
         "--random-input-len": asked.prompt_tokens or 512,
         "--random-output-len": asked.output_tokens or 512,
-        "--num-prompts": 10 * int(users or 1),
+        "--num-prompts": requests,
     }
     if asked.requests_per_second is not None:
         words |= {"--request-rate": asked.requests_per_second}
     else:
         words |= {"--max-concurrency": users}
-    flags = [Written(flag=flag, value=value) for flag, value in words.items()]
     url = Written(flag="--base-url", shell=f'"${{URL:-http://127.0.0.1:{of.port}}}"')
-    result = Written(flag="--save-result")
-    head = ["the load of the plan; lengths are fixed where the plan spreads them"]
-    return script(head, ("vllm", "bench", "serve"), [url, *flags, result])
+    flags = [Written(flag=flag, value=value) for flag, value in words.items()]
+    return [
+        "vllm bench serve",
+        *(each.quoted for each in (url, *flags)),
+        "--save-result",
+    ]
 
 
 def _readme(

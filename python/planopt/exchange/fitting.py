@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.catalog.overlay import check_targets, write_overlay
-from planopt.documents.fit import Fit, FittedFactor, FittedFigure, NotTold
+from planopt.documents.fit import Fit, FittedFactor, FittedFigure, Unchanged
 from planopt.errors import InputError
 from planopt.exchange.factors import Machine, factors
-from planopt.exchange.least_squares import NOISE, TELLS, Fitting
+from planopt.exchange.least_squares import TELLS, Fitting
 from planopt.exchange.measured_on import configuration, under
 from planopt.exchange.results import read_result
 from planopt.files import write
@@ -110,7 +110,7 @@ def fit(
     last = median(
         abs(each.after_seconds / each.measured_seconds - 1) for each in figures
     )
-    if len(seen) <= len(chosen):
+    if chosen and len(seen) <= len(chosen):
         remarks.append("as many factors as figures: nothing is left to check them by")
     told = f"results: {len(seen)} figures, median error {first:.1%}, now {last:.1%}"
     write_overlay(Path(out), {written: machine.text(chosen, told, today)}, force=force)
@@ -127,7 +127,7 @@ def fit(
             )
             for name, factor in chosen.items()
         ),
-        not_told=tuple(_not_told(fitting)),
+        unchanged=tuple(_unchanged(fitting)),
         figures=figures,
         error_before=first,
         error_after=last,
@@ -188,6 +188,8 @@ def _seen(
     for figure in FIGURES:
         times = result.times.get(figure)
         seconds, is_mean = times.usual if times is not None else (None, False)
+        if figure == "ttft" and times is not None and times.mean:
+            seconds, is_mean = times.mean, True  # Medians jump from wave to wave.
         if not seconds:
             remarks.append(f"{path} tells no {figure.upper()}")
         elif figure == "ttft" and grows:
@@ -235,15 +237,17 @@ def _of_one(asked: Sequence[dict[str, object]]) -> tuple[str, str | None]:
     return card, None if engine is None else str(engine)
 
 
-def _not_told(fitting: Fitting) -> Iterator[NotTold]:
+def _unchanged(fitting: Fitting) -> Iterator[Unchanged]:
     for name, factor in factors().items():
-        if name in fitting.told:
+        if name in fitting.chosen:
             continue
         if name not in fitting.slopes:
             why = "the assumptions have no such figure of this card and engine"
-        elif math.hypot(*fitting.slopes[name]) * TELLS < NOISE:
+        elif not fitting.moves(name):
             why = "it hardly moves what was measured"
-        else:
-            others = " and ".join(factors()[other].what for other in fitting.told)
+        elif fitting.uncertainty(name) > TELLS:
+            others = " and ".join(factors()[other].what for other in fitting.chosen)
             why = f"it moves the same figures as {others}: measure other loads too"
-        yield NotTold(name=name, what=factor.what, why=why)
+        else:
+            why = "what was measured is met without it"
+        yield Unchanged(name=name, what=factor.what, why=why)

@@ -1,4 +1,4 @@
-"""Factors fitted to figures: as few as the figures tell apart, within their ranges.
+"""Factors fitted to figures: as few as explain them, within their ranges.
 
 Figures and factors count by their logarithms: a figure that is twice as long is as far
 off as one that is half as long.
@@ -19,8 +19,6 @@ NOISE = 0.05
 """Share that a figure varies by from one run of a benchmark to the next."""
 TELLS = 0.2
 """Uncertainty of a factor from which on nobody would say that it was measured."""
-SAME = 1e-3
-"""Change of a factor that is none."""
 _STEP = math.log(1.1)
 _LITTLE = math.log(1.02)
 _ROUNDS, _CLOSE = 12, 1e-6
@@ -43,7 +41,7 @@ class Fitting:
         }
         self._first = self._logs({})
         self.slopes = {name: self._slope(name) for name in ranges}
-        self.told = self._told()
+        self.chosen: list[str] = []
 
     def _of(self, factors: Chosen) -> Vector:
         return [math.log(each) for each in self._predicted(factors)]
@@ -52,31 +50,22 @@ class Fitting:
         return self._of({name: math.exp(by) for name, by in at.items()})
 
     def _slope(self, name: str) -> Vector:
-        least, most = self._limits[name]
-        step = _STEP if most >= _STEP or most > -least else -_STEP
-        step = min(max(step, least), most)
-        if abs(step) < SAME:
+        # Less is always possible: a share may be at its peak.
+        least, _ = self._limits[name]
+        step = max(-_STEP, least)
+        if not step:
             return [0.0] * len(self._first)
         moved = self._logs({name: step})
         return [(new - old) / step for new, old in zip(moved, self._first, strict=True)]
 
-    def _told(self) -> list[str]:
-        """Name the factors that figures tell, those first that move them the most."""
-        rest, told = dict(self.slopes), list[str]()
-        while rest:
-            name = max(rest, key=lambda each: _length(rest[each]))
-            own = rest.pop(name)
-            if _length(own) * TELLS < NOISE:
-                break
-            told.append(name)
-            rest = {other: _beside(of, [own]) for other, of in rest.items()}
-        return told
-
     def uncertainty(self, name: str) -> float:
-        """Share that a factor may be off by, beside the others that are told."""
-        others = [self.slopes[other] for other in self.told if other != name]
-        own = _length(_beside(self.slopes[name], others))
+        """Share that a factor may be off by, beside the others that are chosen."""
+        own = _length(self._alone(name))
         return NOISE / own if own else math.inf
+
+    def moves(self, name: str) -> bool:
+        """Whether a factor moves what was measured by more than noise does."""
+        return _length(self.slopes[name]) * TELLS >= NOISE
 
     def is_at_limit(self, name: str, at: Chosen) -> bool:
         """Whether more of a factor would fit better, and cannot be."""
@@ -89,13 +78,40 @@ class Fitting:
         return _length(_less(moved, logs, 1.0)) < _CLOSE
 
     def run(self) -> Chosen:
-        """Move the factors that are told to where figures are met best."""
-        slopes = {name: self.slopes[name] for name in self.told}
-        at, logs = dict.fromkeys(slopes, 0.0), self._first
-        best, least = at, self._off(logs)
+        """Choose factor by factor what explains the most, until noise is left."""
+        at, logs = Chosen(), self._first
+        while True:
+            gains = {
+                name: self._gain(name, self._gap(logs))
+                for name in self.slopes
+                if name not in at and self.uncertainty(name) <= TELLS
+            }
+            name = max(gains, key=lambda each: gains[each], default=None)
+            if name is None or gains[name] < NOISE**2:
+                break
+            self.chosen.append(name)
+            at, logs = self._met({**at, name: 0.0}, logs)
+        return {name: math.exp(by) for name, by in at.items()}
+
+    def _alone(self, name: str) -> Vector:
+        """Return what a factor moves and no chosen one does."""
+        others = [self.slopes[other] for other in self.chosen if other != name]
+        return _beside(self.slopes[name], others)
+
+    def _gain(self, name: str, gap: Vector) -> float:
+        """Tell how much of the squares a factor can take away within its range."""
+        own, (least, most) = self._alone(name), self._limits[name]
+        square, along = _dot(own, own), _dot(own, gap)
+        by = min(max(along / square, least), most)
+        return by * (2 * along - by * square)
+
+    def _met(self, at: Chosen, logs: Vector) -> tuple[Chosen, Vector]:
+        """Move factors to where figures are met best."""
+        slopes = {name: self.slopes[name] for name in at}
+        best, best_logs = at, logs
         for _ in range(_ROUNDS):
             by = self._step(slopes, at, self._gap(logs))
-            square = sum(each * each for each in by.values())
+            square = _dot([*by.values()], [*by.values()])
             if square < _CLOSE**2:
                 break
             at = {name: at[name] + by[name] for name in at}
@@ -107,11 +123,9 @@ class Fitting:
                     slopes[name] = slopes[name].copy()
                     slopes[name][place] += (new - old - foreseen) * by[name] / square
             logs = moved
-            if self._off(logs) < least:
-                best, least = at, self._off(logs)
-        return {
-            name: math.exp(by) if abs(by) >= SAME else 1.0 for name, by in best.items()
-        }
+            if self._off(logs) < self._off(best_logs):
+                best, best_logs = at, logs
+        return best, best_logs
 
     def _gap(self, logs: Vector) -> Vector:
         both = zip(self._measured, logs, strict=True)

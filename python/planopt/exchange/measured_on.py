@@ -19,7 +19,7 @@ from planopt.options import only
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.documents.evaluation import Deployment
+    from planopt.documents.parts import Candidate, Hardware
     from planopt.exchange.results import Result
 
 Options = dict[str, object]
@@ -43,8 +43,9 @@ def configuration(path: str) -> Options:
     except (ValueError, TypeError, KeyError, RecursionError):
         schema = ""
     if schema.startswith("planopt.evaluation/"):
-        of = EvaluationDocument.from_json(content, file=path)
-        return _options(of, of.model, of.engine)
+        done = EvaluationDocument.from_json(content, file=path)
+        own = configured(done.candidate, done.hardware, done.model, done.engine)
+        return {**own, "replicas": done.replicas}
     if schema.startswith("planopt.import/"):
         heard = ImportDocument.from_json(content, file=path)
         if heard.serving is None:
@@ -54,22 +55,23 @@ def configuration(path: str) -> Options:
     plan = Plan.from_json(content, file=path)
     if len(plan.deployments) != 1:
         raise _wrong(path, f"the plan has {len(plan.deployments)} deployments")
-    (own,) = plan.deployments
+    (of,) = plan.deployments
+    engine = plan.request.engine_name
+    own = configured(of.candidate, of.hardware, of.model, engine)
     typed = only("evaluate serving", plan.request.typed)
-    return {**typed, **_options(own, own.model, plan.request.engine_name)}
+    return {**typed, **own, "replicas": of.replicas}
 
 
 def _wrong(path: str, message: str) -> InputError:
     return InputError.of("E301", message, field="--plan", value=path, accepted=ACCEPTED)
 
 
-def _options(
-    of: EvaluationDocument | Deployment, model: str | None, engine: str | None
+def configured(
+    of: Candidate, on: Hardware, model: str | None, engine: str | None
 ) -> Options:
-    """Say a configuration as options; what is 0 or none of it is left out."""
-    own, on = of.candidate, of.hardware
-    said = {**structs.asdict(on), **structs.asdict(own), "dp_attention": own.dp}
-    said |= {"model": model, "engine": engine, "replicas": of.replicas, "batch": None}
+    """Say a layout as options; what is 0 or none of it is left out."""
+    said = {**structs.asdict(on), **structs.asdict(of), "dp_attention": of.dp}
+    said |= {"model": model, "engine": engine, "batch": None}
     if on.terms is not None:  # What is rented has no host of the catalogs.
         said |= {"host": None, "link": None, "network": None}
     elif not is_id(on.link or ""):  # A card's own link comes with its board.

@@ -34,7 +34,7 @@ def render_fit(found: Fit) -> Report:
     return Report(
         head(f"{on}: predictions were {before} off, and are {after} now (median)"),
         Section("", Table(("FACTOR", ">OF BEFORE", ""), factors)),
-        *(Sentence(f"not told: {each.what}: {each.why}") for each in found.not_told),
+        *(Sentence(f"as before: {each.what}: {each.why}") for each in found.unchanged),
         Section("", Table(columns, figures)),
         *(Sentence(f"! {each}") for each in found.remarks),
         "",
