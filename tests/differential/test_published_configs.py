@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import planopt
 from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 from planopt_reference.architecture import model_from_table
@@ -63,9 +64,9 @@ DIFFERENT = {
 }
 # Types with an operation that the list has not; they are refused by name.
 NOT_READ = {
-    *("chatglm", "dbrx", "deepseek_v32", "deepseek_v4", "falcon_h1", "gemma3n_text"),
+    *("dbrx", "deepseek_v32", "deepseek_v4", "falcon_h1", "gemma3n_text"),
     *("gemma4_text", "glm_moe_dsa", "kimi_linear", "lfm2", "lfm2_moe"),
-    *("mimo_v2_flash", "minimax_m3", "mllama_text_model", "nemotron-nas"),
+    *("mimo_v2_flash", "minimax_m3", "mllama_text_model"),
     *("qwen3_5_text", "qwen3_5_moe_text", "qwen3_next", "step3p7"),
 }
 # What reconstructions leave out: the type, or the kinds of layers.
@@ -118,7 +119,7 @@ def test_totals_of_their_sources_are_met(shared: Path, tmp_path: Path) -> None:
         else:
             different[name] = totals[name] - counted
     assert different == {name: off for name, (off, _) in DIFFERENT.items()}
-    assert len(equal) == 35
+    assert len(equal) == 36
     by_type = {of for of, field in refused.values() if field == "model_type"}
     assert by_type == NOT_READ
     others = {name: field for name, (_, field) in refused.items()}
@@ -133,7 +134,42 @@ def test_no_other_architecture_is_proposed(unknown: str, tmp_path: Path) -> None
     config.write_text(json.dumps({"model_type": unknown, "hidden_size": 64}), "utf-8")
     with pytest.raises(InputError) as refused:
         open_catalog().model(str(config))
-    (problem,) = refused.value.diagnostics
+    problem, *missing = refused.value.diagnostics
     assert problem.field == "model_type"
-    assert "did you mean" not in str(problem)
+    assert "did you mean" not in str(refused.value)
     assert "qwen3_moe" in (problem.accepted or "")
+    assert "num_hidden_layers" in {each.field for each in missing}
+
+
+PLAIN = {
+    "model_type": "brand_new",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "hidden_act": "silu",
+    "rms_norm_eps": 1e-5,
+    "torch_dtype": "bfloat16",
+}
+
+
+def test_a_type_that_is_read_by_its_fields_is_said_to_be(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(PLAIN), "utf-8")
+    asked: Any = {"model": str(config), "accelerator": "h100-sxm", "batch": 4}
+    found = planopt.evaluate_serving(**asked)
+    known = planopt.evaluate_serving(**asked | {"model": "llama-3.1-8b"})
+    assert found.decode == known.decode
+    (said,) = (each for each in found.assumed if each.name == "architecture")
+    assert "unknown type brand_new" in said.value
+    assert "unknown type brand_new" in str(found)
+    assert "architecture" not in {each.name for each in known.assumed}
+    plan = planopt.solve(model=str(config), target="20tok/s", load="steady")
+    assert "architecture" in {each.name for each in plan.assumed}
+    config.write_text(json.dumps({**PLAIN, "index_topk": 2048}), "utf-8")
+    with pytest.raises(InputError) as refused:
+        planopt.evaluate_serving(**asked)
+    assert "index_topk" in {each.field for each in refused.value.diagnostics}

@@ -76,6 +76,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
     Architecture {
         id: fields.id(),
         name: fields.text("name"),
+        unknown_type: None,
         hidden: some::<WIDEST>(fields, "hidden"),
         vocabulary: any::<MOST_TOKENS>(fields, "vocabulary"),
         max_context: some::<MOST_TOKENS>(fields, "max_context"),

@@ -131,6 +131,8 @@ pub struct Architecture {
     pub id: String,
     /// Full name.
     pub name: String,
+    /// Type of a configuration that planopt does not know, and has read by its fields.
+    pub unknown_type: Option<String>,
     /// Width of the residual stream.
     pub hidden: u64,
     /// Rows of the token embedding; 0 for none (the seed article's model).

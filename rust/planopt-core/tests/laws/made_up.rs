@@ -114,6 +114,7 @@ pub(crate) fn architectures() -> impl Strategy<Value = Architecture> {
             mtp_layers: vec![0],
             outside: Vec::new(),
             published_parameters: None,
+            unknown_type: None,
             published_active: None,
         },
     )

@@ -69,6 +69,7 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
         mtp_layers: vec![0],
         outside: Vec::new(),
         published_parameters: None,
+        unknown_type: None,
         published_active: None,
     }
 }

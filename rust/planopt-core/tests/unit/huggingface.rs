@@ -6,7 +6,7 @@ use super::read_config;
 use crate::diagnostic::Diagnostic;
 use crate::format::Format;
 use crate::transformer::Transformer;
-use crate::transformer::architecture::{Architecture, AttentionShape};
+use crate::transformer::architecture::{Architecture, AttentionShape, MlpShape};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -169,6 +169,204 @@ fn totals_equal_those_of_the_published_checkpoints() {
     assert_eq!(parameters(&falcon()), 41_303_293_952);
     // Without the causal masks, which the file has as buffers.
     assert_eq!(parameters(&gpt2()), 124_439_808);
+}
+
+/// Fields of a plain decoder, with others beside them.
+fn plain(model_type: &str, sizes: [u64; 7], beside: &Value) -> Value {
+    let [hidden, layers, heads, kv_heads, width, vocabulary, head_dim] = sizes;
+    let mut config = json!({
+        "model_type": model_type, "hidden_size": hidden, "num_hidden_layers": layers,
+        "num_attention_heads": heads, "num_key_value_heads": kv_heads, "intermediate_size": width,
+        "vocab_size": vocabulary, "head_dim": head_dim, "max_position_embeddings": 4096
+    });
+    for (name, value) in beside.as_object().expect("an object") {
+        config[name] = value.clone();
+    }
+    config
+}
+
+fn meet(cases: &[(Value, u64)]) {
+    for (config, total) in cases {
+        assert_eq!(parameters(config), *total, "{}", config["model_type"]);
+    }
+}
+
+/// Elements of the safetensors files on the hub, by the type of their configuration.
+#[test]
+fn totals_of_more_types_equal_those_published() {
+    meet(&[
+        // zai-org/GLM-4-9B-0414, and the same with two normalisations: THUDM/glm-4-9b-chat-hf.
+        (
+            plain(
+                "glm4",
+                [4096, 40, 32, 2, 13696, 151_552, 128],
+                &json!({"attention_bias": true}),
+            ),
+            9_400_279_040,
+        ),
+        (
+            plain("glm", [4096, 40, 32, 2, 13696, 151_552, 128], &json!({})),
+            9_399_951_360,
+        ),
+        // THUDM/chatglm3-6b.
+        (
+            json!({
+                "model_type": "chatglm", "hidden_size": 4096, "num_layers": 28, "kv_channels": 128,
+                "num_attention_heads": 32, "multi_query_group_num": 2, "ffn_hidden_size": 13696,
+                "padded_vocab_size": 65024, "seq_length": 8192, "add_qkv_bias": true
+            }),
+            6_243_584_000,
+        ),
+        // LGAI-EXAONE/EXAONE-4.0-32B and -1.2B.
+        (
+            plain(
+                "exaone4",
+                [5120, 64, 40, 8, 27392, 102_400, 128],
+                &json!({"sliding_window": 4096}),
+            ),
+            32_003_216_384,
+        ),
+        (
+            plain(
+                "exaone4",
+                [2048, 30, 32, 8, 4096, 102_400, 64],
+                &json!({"tie_word_embeddings": true}),
+            ),
+            1_279_391_488,
+        ),
+        // baichuan-inc/Baichuan2-7B-Base, Qwen/Qwen-7B, openbmb/MiniCPM-2B-sft-bf16.
+        (
+            plain(
+                "baichuan",
+                [4096, 32, 32, 32, 11008, 125_696, 128],
+                &json!({}),
+            ),
+            7_505_973_248,
+        ),
+        (
+            plain(
+                "qwen",
+                [4096, 32, 32, 32, 22016, 151_936, 128],
+                &json!({"no_bias": true}),
+            ),
+            7_721_324_544,
+        ),
+        (
+            plain("minicpm", [2304, 40, 36, 36, 5760, 122_753, 64], &json!({})),
+            2_724_880_896,
+        ),
+        // allenai/OLMoE-1B-7B-0924, ibm-granite/granite-3.0-1b-a400m-base.
+        (
+            plain(
+                "olmoe",
+                [2048, 16, 16, 16, 1024, 50304, 128],
+                &json!({"num_experts": 64, "num_experts_per_tok": 8}),
+            ),
+            6_919_161_856,
+        ),
+        (
+            plain(
+                "granitemoe",
+                [1024, 24, 16, 8, 512, 49155, 64],
+                &json!({
+                    "num_local_experts": 32, "num_experts_per_tok": 8, "tie_word_embeddings": true
+                }),
+            ),
+            1_334_628_352,
+        ),
+    ]);
+}
+
+#[test]
+fn totals_of_older_types_equal_those_published() {
+    meet(&[
+        // bigcode/starcoder2-3b, bigcode/starcoder, EleutherAI/gpt-j-6b, microsoft/phi-2.
+        (
+            plain(
+                "starcoder2",
+                [3072, 30, 24, 2, 12288, 49152, 128],
+                &json!({}),
+            ),
+            3_030_371_328,
+        ),
+        (
+            json!({
+                "model_type": "gpt_bigcode", "n_embd": 6144, "n_layer": 40, "n_head": 48,
+                "n_inner": 24576, "n_positions": 8192, "vocab_size": 49152, "multi_query": true
+            }),
+            15_517_456_384,
+        ),
+        (
+            json!({
+                "model_type": "gptj", "n_embd": 4096, "n_layer": 28, "n_head": 16, "n_inner": null,
+                "n_positions": 2048, "vocab_size": 50400, "tie_word_embeddings": false
+            }),
+            6_050_882_784,
+        ),
+        (
+            plain("phi", [2560, 32, 32, 32, 10240, 51200, 80], &json!({})),
+            2_779_683_840,
+        ),
+    ]);
+}
+
+#[test]
+fn layers_that_a_search_has_thinned_out_are_each_their_own() {
+    let layer = |attention: Value, ffn: Value| json!({"attention": attention, "ffn": ffn});
+    let off = || json!({"no_op": true});
+    let mut config = plain(
+        "nemotron-nas",
+        [8192, 3, 64, 8, 28672, 128, 128],
+        &json!({
+            "block_configs": [
+                layer(json!({"n_heads_in_group": 8}), json!({"ffn_mult": 5.25})),
+                layer(off(), json!({"ffn_mult": 2.625})),
+                layer(json!({"n_heads_in_group": 16}), off()),
+            ]
+        }),
+    );
+    // Attention 2 h² and 2 x 8 or 4 heads of 128; 3 h x 28,672 (of 5.25) and 3 h x 14,336; 4
+    // normalisations and the last one; embedding and head.
+    let h = 8192;
+    let attention = 4 * h * h + 2 * h * 128 * (8 + 4);
+    let expected = attention + 3 * h * (28672 + 14336) + 5 * h + 2 * 128 * h;
+    assert_eq!(parameters(&config), expected);
+    config["block_configs"][0]["attention"] = json!({"replace_with_linear": true});
+    assert_eq!(problems(&config)[0].field.as_deref(), Some("block_configs"));
+}
+
+#[test]
+fn an_unknown_type_is_read_by_its_fields_where_they_say_all() {
+    let said = json!({"hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 5e5});
+    let sizes = [4096, 32, 32, 8, 14336, 128_256, 128];
+    let whole = plain("brand_new", sizes, &said);
+    let model = read(&whole).expect("it is complete");
+    assert_eq!(model.unknown_type.as_deref(), Some("brand_new"));
+    assert_eq!(Transformer::from(&model).parameters(), 8_030_261_248);
+    assert_eq!(read(&llama()).expect("valid").unknown_type, None);
+    let named = |config: &Value| -> Vec<String> {
+        let problems = problems(config).into_iter();
+        problems.filter_map(|problem| problem.field).collect()
+    };
+    for missing in ["hidden_size", "vocab_size", "hidden_act", "rms_norm_eps"] {
+        let mut config = whole.clone();
+        config.as_object_mut().expect("an object").remove(missing);
+        assert_eq!(named(&config), ["model_type", missing]);
+    }
+    let mut other = whole.clone();
+    other["linear_num_key_heads"] = json!(16);
+    assert_eq!(named(&other), ["model_type", "linear_num_key_heads"]);
+    other["linear_num_key_heads"] = json!(null);
+    assert!(read(&other).is_ok());
+    let mut experts = whole;
+    experts["num_experts"] = json!(8);
+    experts["num_experts_per_tok"] = json!(2);
+    experts["moe_intermediate_size"] = json!(1024);
+    let moe = read(&experts).expect("it is complete");
+    assert!(matches!(
+        moe.blocks[0].mlp,
+        MlpShape::Experts { width: 1024, .. }
+    ));
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(super) fn serving(
         of_images,
         turns,
     );
-    model(reading, &request.model.name, &mut assumed);
+    model(reading, catalog, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());
     let model = ServedModel {
         image_patches,
@@ -118,7 +118,7 @@ pub(super) fn training(
 ) -> Result<Question<EvaluateTraining>, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
-    model(reading, &request.model.name, &mut assumed);
+    model(reading, catalog, &request.model.name, &mut assumed);
     let shares = reading.shares("accelerators", &request.shares.accelerators);
     if !reading.is_given("accelerators") {
         reading.require("accelerator", WHICH);

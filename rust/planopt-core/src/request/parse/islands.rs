@@ -27,7 +27,7 @@ pub(super) fn question(
 ) -> Result<Question<TrainIslands>, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
-    model(reading, &request.model.name, &mut assumed);
+    model(reading, catalog, &request.model.name, &mut assumed);
     reading.require("tokens", "a number of tokens, such as `140B`");
     let recipe = filled_in(reading, catalog, &request, &mut assumed);
     let machines = machines(reading, catalog, &request.hardware.islands, &mut assumed);

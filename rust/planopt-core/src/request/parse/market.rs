@@ -324,13 +324,21 @@ fn classes(reader: &Reader, catalog: &Catalog, money: &Money, hosts: &[String]) 
         .collect()
 }
 
-/// The model, said to be assumed where it is the usual one.
-pub(super) fn model(reader: &Reader, name: &str, assumed: &mut Vec<Assumed>) {
+/// The model, said to be assumed where it is the usual one, or of a type that is not known.
+pub(super) fn model(reader: &Reader, catalog: &Catalog, name: &str, assumed: &mut Vec<Assumed>) {
     if !reader.is_given("model") {
         assumed.push(Assumed {
             name: "model",
             value: name.to_owned(),
             why: None,
+        });
+    }
+    let read = is_file(name).then(|| catalog.architecture(name).ok());
+    if let Some(unknown) = read.flatten().and_then(|model| model.unknown_type) {
+        assumed.push(Assumed {
+            name: "architecture",
+            value: format!("plain layers, as the fields of the unknown type {unknown} say"),
+            why: Some("another type may compute otherwise with the same fields"),
         });
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn question(
     if talk.is_some() {
         reading.require("ttft", "how long may a turn wait? Such as --ttft 5s");
     }
-    market::model(reading, &request.model.name, &mut assumed);
+    market::model(reading, catalog, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());
     #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
     let output = lengths.output as f64;

@@ -35,7 +35,7 @@ pub(super) fn question(
 ) -> Result<Question<SearchTraining>, Vec<Diagnostic>> {
     let reading = &mut reader;
     let mut assumed = Vec::new();
-    model(reading, &request.model.name, &mut assumed);
+    model(reading, catalog, &request.model.name, &mut assumed);
     let recipe = filled_in(reading, catalog, &request, &mut assumed);
     reading.require("tokens", "a number of tokens, such as `2T`");
     let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);

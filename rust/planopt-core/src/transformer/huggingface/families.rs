@@ -68,6 +68,20 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("hunyuan_v1_dense", variants::hunyuan),
     ("hunyuan_v1_moe", variants::hunyuan),
     ("granitemoehybrid", hybrid::granite),
+    ("glm", |fields| variants::glm(fields, 2)),
+    ("glm4", |fields| variants::glm(fields, 4)),
+    ("chatglm", variants::chatglm),
+    ("exaone4", variants::exaone4),
+    ("baichuan", variants::baichuan),
+    ("qwen", variants::qwen),
+    ("minicpm", variants::minicpm),
+    ("olmoe", variants::olmoe),
+    ("granitemoe", mixtral),
+    ("nemotron-nas", variants::nemotron_nas),
+    ("starcoder2", gpt::starcoder2),
+    ("gpt_bigcode", gpt::gpt_bigcode),
+    ("gptj", gpt::gptj),
+    ("phi", gpt::phi),
 ];
 
 fn llama(fields: &mut Fields) -> Architecture {
@@ -248,7 +262,7 @@ fn deepseek(fields: &mut Fields, router_bias: bool) -> Architecture {
 }
 
 /// The first `first_k_dense_replace` layers dense, then experts in every `moe_layer_freq`-th.
-fn sparse_above_dense(
+pub(super) fn sparse_above_dense(
     fields: &mut Fields,
     attention: &dyn Fn(usize) -> AttentionShape,
     experts: Experts,

@@ -50,6 +50,11 @@ impl<'a> Fields<'a> {
         self.config.get(name).filter(|value| !value.is_null())
     }
 
+    /// Names of all that is there.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.config.keys().map(String::as_str)
+    }
+
     /// What numbers are where the file leaves them out; one that is null is none all the same.
     pub(super) fn assume(&mut self, defaults: &'static [(&'static str, u64)]) {
         self.defaults = defaults;
@@ -161,6 +166,13 @@ impl<'a> Fields<'a> {
         }
         .in_file(self.file)
         .field(name)
+    }
+
+    /// Puts a problem before all others, if there are any.
+    pub(super) fn begin_with(&mut self, problem: Diagnostic) {
+        if !self.problems.is_empty() {
+            self.problems.insert(0, problem);
+        }
     }
 
     pub(super) fn finish(self) -> Result<(), Vec<Diagnostic>> {

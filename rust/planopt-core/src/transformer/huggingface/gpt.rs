@@ -2,7 +2,7 @@
 //! biases, learned positions and a head that shares the embedding's matrix.
 
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{HEADS, HIDDEN, Heads, block, decoder};
+use super::parts::{HEADS, HIDDEN, Heads, block, decoder, windows};
 use crate::transformer::architecture::{Architecture, BlockShape, MlpShape, Norm};
 use serde_json::Value;
 
@@ -122,6 +122,59 @@ pub(super) fn gpt_neox(fields: &mut Fields) -> Architecture {
     }
 }
 
+pub(super) fn starcoder2(fields: &mut Fields) -> Architecture {
+    let bias = fields.flag("use_bias", true);
+    let heads = Heads::read(fields).biased(bias);
+    let windows = windows(fields, "sliding_window", |_| true);
+    let width = width(fields, "intermediate_size");
+    let mlp = network(width, bias);
+    let tied = fields.flag("tie_word_embeddings", true);
+    Architecture {
+        tied,
+        norm: Norm::Layer,
+        ..decoder(fields, |layer| {
+            block(heads.attention(windows[layer]), mlp.clone())
+        })
+    }
+}
+
+pub(super) fn gpt_bigcode(fields: &mut Fields) -> Architecture {
+    let query = fields.required(HEADS, COUNTS);
+    let is_multi_query = fields.flag("multi_query", true);
+    let heads = Heads::new(fields, query, if is_multi_query { 1 } else { query });
+    let width = width(fields, "n_inner");
+    let model = gpt(fields, heads.biased(true), width, true);
+    Architecture {
+        positions: model.max_context,
+        ..model
+    }
+}
+
+/// Attention, without biases, and network side by side behind one normalisation.
+pub(super) fn gptj(fields: &mut Fields) -> Architecture {
+    let heads = multi_head(fields);
+    let width = width(fields, "n_inner");
+    let tied = fields.flag("tie_word_embeddings", false);
+    Architecture {
+        tied,
+        head_bias: true,
+        ..arranged(gpt(fields, heads, width, true), 1, true)
+    }
+}
+
+/// Phi-1 to Phi-2: as GPT-J, with biases everywhere.
+pub(super) fn phi(fields: &mut Fields) -> Architecture {
+    let heads = Heads::read(fields).biased(true);
+    only(fields, "qk_layernorm", &Value::from(false));
+    let width = width(fields, "intermediate_size");
+    let tied = fields.flag("tie_word_embeddings", false);
+    Architecture {
+        tied,
+        head_bias: true,
+        ..arranged(gpt(fields, heads, width, true), 1, true)
+    }
+}
+
 /// The encoder with a masked-language-model head, without that head's transformation, the segment
 /// embeddings and the pooler. Attention counts as causal, as everywhere.
 pub(super) fn bert(fields: &mut Fields) -> Architecture {
@@ -138,17 +191,21 @@ pub(super) fn bert(fields: &mut Fields) -> Architecture {
 }
 
 fn gpt(fields: &mut Fields, heads: Heads, width: u64, bias: bool) -> Architecture {
-    let mlp = MlpShape::Dense {
-        width,
-        gated: false,
-        bias,
-    };
+    let mlp = network(width, bias);
     let tied = fields.flag("tie_word_embeddings", true);
     let model = decoder(fields, |_| block(heads.attention(None), mlp.clone()));
     Architecture {
         tied,
         norm: Norm::Layer,
         ..model
+    }
+}
+
+fn network(width: u64, bias: bool) -> MlpShape {
+    MlpShape::Dense {
+        width,
+        gated: false,
+        bias,
     }
 }
 

@@ -9,6 +9,7 @@ mod gpt;
 mod hybrid;
 mod parts;
 mod position;
+mod unknown;
 mod variants;
 mod weights;
 
@@ -27,8 +28,8 @@ const NOT_JSON: &str = "E110";
 /// `file` names the model and the place of problems; it is not opened.
 ///
 /// # Errors
-/// E110 if `text` is not JSON; E111 for an unknown `model_type` or, all at once, for every field
-/// that is missing, of the wrong type, or out of range.
+/// E110 if `text` is not JSON; E111, all at once, for every field that is missing, of the wrong type,
+/// or out of range, and of an unknown `model_type` for every field that may mean another operation.
 pub fn read_config(text: &str, file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
     // Python writes limits that JSON has no word for, such as those of Nemotron's time steps.
     let config: Value = serde_json::from_str(text)
@@ -54,11 +55,17 @@ pub fn read_config(text: &str, file: &Path) -> Result<Architecture, Vec<Diagnost
         _ => (&[][..], outer),
     };
     let mut fields = Fields::new(text, file, path, config);
-    let Some(family) = family(outer, config) else {
-        return Err(vec![unknown_model_type(&fields, outer, config)]);
+    let found = config.get("model_type").or_else(|| outer.get("model_type"));
+    let mut model = match (family(outer, config), found.and_then(Value::as_str)) {
+        (Some(family), _) => family(&mut fields),
+        (None, Some(unknown)) => {
+            let mut model = unknown::by_fields(&mut fields);
+            model.unknown_type = Some(unknown.to_owned());
+            fields.begin_with(unknown_model_type(&fields, found));
+            model
+        }
+        (None, None) => return Err(vec![unknown_model_type(&fields, found)]),
     };
-
-    let mut model = family(&mut fields);
     let weights = weights::read(&mut fields, outer);
     model.weights = weights.format;
     model.only_experts_quantised = weights.only_experts && has_experts(&model);
@@ -79,14 +86,9 @@ fn family(outer: &Map<String, Value>, config: &Map<String, Value>) -> Option<Fam
     known(config).or_else(|| known(outer))
 }
 
-fn unknown_model_type(
-    fields: &Fields,
-    outer: &Map<String, Value>,
-    config: &Map<String, Value>,
-) -> Diagnostic {
-    let found = config.get("model_type").or_else(|| outer.get("model_type"));
+fn unknown_model_type(fields: &Fields, found: Option<&Value>) -> Diagnostic {
     let message = match found {
-        Some(_) => "planopt does not know this model type",
+        Some(_) => "planopt does not know this model type, and its fields do not say all",
         None => "model_type is missing",
     };
     // None is proposed: another architecture of a similar name is another model.

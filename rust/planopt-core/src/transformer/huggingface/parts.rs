@@ -18,7 +18,11 @@ pub(super) const CONTEXT: &[&str] = &[
     "n_positions",
     "max_seq_len",
     "seq_length",
+    "model_max_length",
 ];
+
+/// Rows of the embedding; `padded_vocab_size` is `ChatGLM`'s word.
+const VOCABULARY: &[&str] = &["vocab_size", "padded_vocab_size"];
 
 /// Grouped attention of a model, before it is known how far a layer looks back.
 #[expect(
@@ -69,6 +73,11 @@ impl Heads {
             query_key_norm: 0,
             sinks: false,
         }
+    }
+
+    /// With heads of another width.
+    pub(super) fn of_width(self, width: u64) -> Self {
+        Self { width, ..self }
     }
 
     /// With a bias on every projection, or on none.
@@ -294,8 +303,9 @@ pub(super) fn decoder_of(
     Architecture {
         id: String::new(),
         name: String::new(),
+        unknown_type: None,
         hidden: fields.required(HIDDEN, WIDTHS),
-        vocabulary: fields.required(&["vocab_size"], LENGTHS),
+        vocabulary: fields.required(VOCABULARY, LENGTHS),
         max_context: fields.required(CONTEXT, LENGTHS),
         weights: Format::Bf16,
         only_experts_quantised: false,

@@ -1,10 +1,11 @@
 //! Decoders that differ from the plain one by a bias, a normalisation or the names of their fields.
 //! Defaults are those of the configuration classes in `transformers`, or of the repositories that bring
-//! their own (`internlm2`, `exaone`, `mimo`).
+//! their own (`internlm2`, `exaone`, `mimo`, `chatglm`, `baichuan`, `qwen`, `minicpm`, `nemotron-nas`).
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use super::parts::{Experts, Heads, block, decoder, gated, windows};
-use crate::transformer::architecture::{Architecture, BlockShape, MlpShape, Norm};
+use super::parts::{Experts, HEADS, HIDDEN, Heads, block, decoder, gated, layers, windows};
+use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use serde_json::Value;
 
 fn tied_unless_said(fields: &mut Fields, model: Architecture) -> Architecture {
     let tied = fields.flag("tie_word_embeddings", true);
@@ -199,4 +200,143 @@ pub(super) fn hunyuan(fields: &mut Fields) -> Architecture {
     }
     .mlp();
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+}
+
+/// GLM-4; with four normalisations since GLM-4-0414, before and behind each half of a layer.
+pub(super) fn glm(fields: &mut Fields, norms: u64) -> Architecture {
+    fields.assume(&[("head_dim", 128)]);
+    let bias = fields.flag("attention_bias", norms == 2);
+    let heads = Heads::read(fields).biased_inward(bias);
+    let mlp = gated(fields, false);
+    decoder(fields, |_| BlockShape {
+        norms,
+        ..block(heads.attention(None), mlp.clone())
+    })
+}
+
+/// GLM in the words of its own repository.
+pub(super) fn chatglm(fields: &mut Fields) -> Architecture {
+    let query = fields.required(HEADS, COUNTS);
+    let groups = fields.required(&["multi_query_group_num"], COUNTS);
+    let bias = fields.flag("add_qkv_bias", false);
+    let width = fields.required(&["kv_channels"], COUNTS);
+    let heads = Heads::new(fields, query, groups)
+        .of_width(width)
+        .biased_inward(bias);
+    let mlp = MlpShape::Dense {
+        width: fields.required(&["ffn_hidden_size"], WIDTHS),
+        gated: true,
+        bias: fields.flag("add_bias_linear", false),
+    };
+    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+}
+
+/// Normalised behind attention and network; where there is a window, each fourth layer has none.
+pub(super) fn exaone4(fields: &mut Fields) -> Architecture {
+    let heads = Heads::read(fields).normalised();
+    let windows = windows(fields, "sliding_window", |layer| (layer + 1) % 4 != 0);
+    let mlp = gated(fields, false);
+    decoder(fields, |layer| {
+        block(heads.attention(windows[layer]), mlp.clone())
+    })
+}
+
+pub(super) fn baichuan(fields: &mut Fields) -> Architecture {
+    let heads = Heads::read(fields);
+    dense(fields, heads, false)
+}
+
+/// The first Qwen: its width is that of both gated halves together.
+pub(super) fn qwen(fields: &mut Fields) -> Architecture {
+    let heads = Heads::read(fields).biased_inward(true);
+    let mlp = MlpShape::Dense {
+        width: (fields.required(&["intermediate_size"], WIDTHS) / 2).max(1),
+        gated: true,
+        bias: !fields.flag("no_bias", true),
+    };
+    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+}
+
+pub(super) fn minicpm(fields: &mut Fields) -> Architecture {
+    let bias = fields.flag("attention_bias", false);
+    let heads = Heads::read(fields).biased(bias);
+    let model = dense(fields, heads, false);
+    tied_unless_said(fields, model)
+}
+
+/// Queries and keys are normalised across all their heads together.
+pub(super) fn olmoe(fields: &mut Fields) -> Architecture {
+    let bias = fields.flag("attention_bias", false);
+    let mut heads = Heads::read(fields).biased(bias);
+    heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
+    let mlp = Experts::read(fields, "num_experts", "intermediate_size").mlp();
+    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+}
+
+/// Llama with layers that a search has thinned out: each with its own number of key/value heads and
+/// its own width, or without one of its halves.
+pub(super) fn nemotron_nas(fields: &mut Fields) -> Architecture {
+    let query = fields.required(HEADS, COUNTS);
+    let hidden = fields.required(HIDDEN, WIDTHS);
+    let listed = fields.value("block_configs").and_then(Value::as_array);
+    let heads = Heads::new(fields, query, query);
+    let blocks: Option<Vec<BlockShape>> = listed
+        .filter(|list| list.len() == layers(fields))
+        .and_then(|list| list.iter().map(|own| thinned(own, heads, hidden)).collect());
+    if blocks.is_none() {
+        let message = "block_configs does not say what each layer is";
+        let accepted = "for each layer n_heads_in_group and ffn_mult, or no_op";
+        fields.note("block_configs", message, None, accepted);
+    }
+    let plain = block(AttentionShape::Absent, MlpShape::Absent);
+    decoder(fields, |layer| {
+        let own = blocks.as_ref().and_then(|blocks| blocks.get(layer));
+        own.unwrap_or(&plain).clone()
+    })
+}
+
+/// A layer of `block_configs`; what takes the place of a half by a matrix is not modelled.
+fn thinned(own: &Value, heads: Heads, hidden: u64) -> Option<BlockShape> {
+    let is = |half: &str, name: &str| own[half][name].as_bool() == Some(true);
+    let replaced = |half| is(half, "replace_with_linear") || !own[half]["sparsify"].is_null();
+    if replaced("attention") || replaced("ffn") || !own["attention"]["window_length"].is_null() {
+        return None;
+    }
+    let attention = if is("attention", "no_op") {
+        AttentionShape::Absent
+    } else {
+        let group = own["attention"]["n_heads_in_group"].as_u64()?;
+        let divides = group > 0 && heads.query.is_multiple_of(group);
+        let key_value = divides.then(|| heads.query / group)?;
+        Heads { key_value, ..heads }.attention(None)
+    };
+    let mlp = if is("ffn", "no_op") {
+        MlpShape::Absent
+    } else {
+        let times = own["ffn"]["ffn_mult"]
+            .as_f64()
+            .filter(|times| (0.0..=64.0).contains(times))?;
+        MlpShape::Dense {
+            width: widened(times, hidden),
+            gated: true,
+            bias: false,
+        }
+    };
+    let halves = [attention != AttentionShape::Absent, mlp != MlpShape::Absent];
+    Some(BlockShape {
+        norms: halves.into_iter().map(u64::from).sum(),
+        ..block(attention, mlp)
+    })
+}
+
+/// Two thirds of so many times the hidden size, up to the next multiple of 256 (`modeling_decilm.py`).
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "widths are small, and are cut as Python cuts them"
+)]
+fn widened(times: f64, hidden: u64) -> u64 {
+    let width = (2.0 * times * hidden as f64 / 3.0) as u64;
+    width.next_multiple_of(256)
 }
