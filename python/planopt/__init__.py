@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from planopt.planning.evaluate import evaluate_serving as evaluate
     from planopt.planning.frontier import frontier
     from planopt.planning.per_dollar import per_dollar
+    from planopt.serving.neighbours import serve_neighbours
     from planopt.training.evaluate import evaluate_training
     from planopt.training.islands import train_islands
 
@@ -59,6 +60,7 @@ __all__ = [
     "frontier",
     "models",
     "per_dollar",
+    "serve_neighbours",
     "solve",
     "sweep",
     "train",
@@ -83,6 +85,7 @@ _MODULES = {
     "planning.evaluate": ("evaluate_serving",),
     "planning.frontier": ("frontier",),
     "planning.per_dollar": ("per_dollar",),
+    "serving.neighbours": ("serve_neighbours",),
     "training.evaluate": ("evaluate_training",),
     "training.islands": ("train_islands",),
 }

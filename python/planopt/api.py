@@ -5,11 +5,11 @@ What not every question needs is imported when it is asked for.
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planopt.catalog.open import open_catalog
-from planopt.documents.plan import PlanDocument
 from planopt.errors import InputError
 from planopt.options import Asked
 from planopt.planning.pipeline import answered
@@ -19,13 +19,14 @@ from planopt.planning.training import Training
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
-    from os import PathLike
 
     from typing_extensions import Unpack
 
     from planopt.catalog.entries import Entry
     from planopt.documents.fleet import FleetPlan
-    from planopt.documents.plan import Plan, TrainingPlan
+    from planopt.documents.islands import IslandsPlan
+    from planopt.documents.neighbours import NeighboursPlan
+    from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
     from planopt.documents.sweep import SweepResult
     from planopt.option_types import FleetOptions, SolveOptions, TrainOptions
     from planopt.second_opinion import Verdict
@@ -199,12 +200,14 @@ def sweep(
     )
 
 
-def verify(plan: PlanDocument | str | PathLike[str]) -> Verdict:
+def verify(
+    plan: PlanDocument | IslandsPlan | NeighboursPlan | str | PathLike[str],
+) -> Verdict:
     """Compute a plan again, slowly and without the optimizer.
 
     Parameters
     ----------
-    plan : Plan, TrainingPlan, FleetPlan, str or PathLike
+    plan : Plan, TrainingPlan, FleetPlan, IslandsPlan, NeighboursPlan, str or PathLike
         A plan, or the file of one.
 
     Returns
@@ -227,9 +230,9 @@ def verify(plan: PlanDocument | str | PathLike[str]) -> Verdict:
     from planopt.second_opinion import verify as compute_again
     from planopt.second_opinion import verify_file
 
-    if isinstance(plan, PlanDocument):
-        return compute_again(plan)
-    return verify_file(Path(plan))
+    if isinstance(plan, str | PathLike):
+        return verify_file(Path(plan))
+    return compute_again(plan)
 
 
 def models(*, catalog: str | PathLike[str] | Sequence[str] = ()) -> tuple[Entry, ...]:

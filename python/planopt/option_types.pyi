@@ -19,15 +19,9 @@ class OfModels(TypedDict, total=False):
     kv_heads: float | str | None
 
 class OfServing(TypedDict, total=False):
-    weights: str | None
-    kv: str | None
     draft: str | None
     draft_tokens: float | str | None
     acceptance: float | str | None
-    workload: str | None
-    isl: float | str | None
-    osl: float | str | None
-    max_model_len: float | str | None
     request_rate: float | str | None
     concurrency: float | str | None
     people: float | str | None
@@ -37,7 +31,6 @@ class OfServing(TypedDict, total=False):
     batch: float | str | None
     in_flight: float | str | None
     overlap: str | None
-    engine: str | None
     policy: str | None
     token_budget: float | str | None
     max_sequences: float | str | None
@@ -45,15 +38,10 @@ class OfServing(TypedDict, total=False):
 
 class OfUnits(TypedDict, total=False):
     allow_quantization: str | Sequence[str] | None
-    target: float | str | None
-    tpot: float | str | None
     ttft: float | str | None
     percentile: str | None
     throughput: float | str | None
     billing: str | Sequence[str] | None
-    duty: float | str | None
-    electricity: float | str | None
-    pue: float | str | None
     carbon: float | str | None
     exhaustive: bool
     allow_odd: bool
@@ -86,7 +74,6 @@ class OfChoices(TypedDict, total=False):
     provider: str | Sequence[str] | None
     provider_class: str | Sequence[str] | None
     region: str | Sequence[str] | None
-    years: float | str | None
     wacc: float | str | None
     staff: float | str | None
     cost_line: Mapping[str, float | str] | Sequence[str] | str | None
@@ -110,18 +97,36 @@ class OfConfigurations(TypedDict, total=False):
 class SolveOptions(
     OfAll, OfModels, OfServing, OfUnits, OfPurchases, OfChoices, OfSpares, total=False
 ):
+    weights: str | None
+    kv: str | None
+    workload: str | None
+    isl: float | str | None
+    osl: float | str | None
+    max_model_len: float | str | None
     sessions: float | str | None
     turns: float | str | None
     grow: float | str | None
     shared: float | str | None
     think: float | str | None
     traffic: str | None
+    target: float | str | None
+    tpot: float | str | None
     confidence: str | None
     evidence: str | None
+    neighbours: str | Sequence[str] | None
+    repeat: float | str | None
+    lifetime: float | str | None
+    away: float | str | None
+    marginal: bool
     cp: float | str | None
+    engine: str | None
     host_cache: float | str | None
     condition: str | None
     sell: Mapping[str, float | str] | Sequence[str] | str | None
+    years: float | str | None
+    duty: float | str | None
+    electricity: float | str | None
+    pue: float | str | None
     price_band: float | str | None
     scenarios: float | str | None
     steps: bool
@@ -141,6 +146,7 @@ class TrainOptions(
     away: float | str | None
     marginal: bool
     condition: str | None
+    years: float | str | None
     scenarios: float | str | None
     time_limit: float | str | None
 
@@ -152,8 +158,14 @@ class FleetOptions(OfAll, total=False):
     compare: bool
 
 class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
+    weights: str | None
+    kv: str | None
     lora_adapters: float | str | None
     encoder_parameters: float | str | None
+    workload: str | None
+    isl: float | str | None
+    osl: float | str | None
+    max_model_len: float | str | None
     sessions: float | str | None
     turns: float | str | None
     grow: float | str | None
@@ -176,6 +188,7 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     prefill_cp: float | str | None
     prefill_dp: float | str | None
     prefill_ep: float | str | None
+    engine: str | None
     host_cache: float | str | None
     software_latency: float | str | None
     condition: str | None
@@ -218,20 +231,47 @@ class CompareTrainingOptions(
     evidence: str | None
     tokens: Required[float | str]
     condition: str | None
+    years: float | str | None
     time_limit: float | str | None
 
 class FrontierOptions(
     OfAll, OfModels, OfServing, OfUnits, OfChoices, OfSpares, total=False
 ):
+    weights: str | None
+    kv: str | None
+    workload: str | None
+    isl: float | str | None
+    osl: float | str | None
+    max_model_len: float | str | None
+    target: float | str | None
+    tpot: float | str | None
     cp: float | str | None
+    engine: str | None
     condition: str | None
+    years: float | str | None
+    duty: float | str | None
+    electricity: float | str | None
+    pue: float | str | None
 
 class PerDollarOptions(
     OfAll, OfModels, OfServing, OfUnits, OfChoices, OfSpares, total=False
 ):
+    weights: str | None
+    kv: str | None
+    workload: str | None
+    isl: float | str | None
+    osl: float | str | None
+    max_model_len: float | str | None
+    target: float | str | None
+    tpot: float | str | None
     confidence: str | None
     evidence: str | None
     cp: float | str | None
+    engine: str | None
+    years: float | str | None
+    duty: float | str | None
+    electricity: float | str | None
+    pue: float | str | None
     all: bool
 
 class TrainIslandsOptions(OfAll, OfModels, OfTraining, total=False):
@@ -242,5 +282,27 @@ class TrainIslandsOptions(OfAll, OfModels, OfTraining, total=False):
     lifetime: float | str | None
     away: float | str | None
     marginal: bool
+
+class NeighboursOptions(OfAll, OfModels, total=False):
+    weights: str | None
+    kv: str | None
+    workload: str | None
+    isl: float | str | None
+    osl: float | str | None
+    max_model_len: float | str | None
+    target: float | str | None
+    tpot: float | str | None
+    neighbours: str | Sequence[str] | None
+    repeat: float | str | None
+    lifetime: float | str | None
+    away: float | str | None
+    marginal: bool
+    engine: str | None
+    condition: str | None
+    sell: Mapping[str, float | str] | Sequence[str] | str | None
+    years: float | str | None
+    duty: float | str | None
+    electricity: float | str | None
+    pue: float | str | None
 
 class CompareOptions(SolveOptions, total=False): ...

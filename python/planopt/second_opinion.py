@@ -15,14 +15,17 @@ import msgspec
 
 from planopt.catalog.open import bundled_folder
 from planopt.documents.derivation import Derivation, Fact, Figure
-from planopt.documents.load import plan_of
-from planopt.documents.plan import Plan, content_of
+from planopt.documents.load import homes_of, plan_of
+from planopt.documents.neighbours import NeighboursPlan
+from planopt.documents.plan import Plan, PlanDocument, content_of
 from planopt.documents.schema import marked_schema
 from planopt.facts import changed_since
 from planopt_reference import FactError, Facts, Mismatch, evaluate_serving, verify_plan
 from planopt_reference.communication import all_reduce, fabric, scale_up_ring
 from planopt_reference.derivation import recording
 from planopt_reference.fields import figures, mark_of
+from planopt_reference.islands import islands_mismatches
+from planopt_reference.neighbours import neighbours_mismatches
 from planopt_reference.training import evaluate_training
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ if TYPE_CHECKING:
     from planopt.documents.base import Document
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.facts import Changed
+    from planopt.documents.islands import IslandsPlan
     from planopt.documents.parts import Hardware
-    from planopt.documents.plan import PlanDocument
     from planopt_reference.derivation import Node
 
 __all__ = [
@@ -67,6 +70,8 @@ class Verdict:
     """Figures that were computed."""
     buys: bool
     """Whether the plan buys anything: that nothing can be bought is not computed."""
+    carries_facts: bool = True
+    """Whether it is computed from facts of its own, else from the catalogs at hand."""
     changed: tuple[Changed, ...] = ()
     """Facts of the plan that are others in the catalogs at hand."""
 
@@ -75,15 +80,34 @@ class Verdict:
         return not self.mismatches
 
 
-def verify(plan: PlanDocument) -> Verdict:
+def verify(plan: PlanDocument | IslandsPlan | NeighboursPlan) -> Verdict:
     """Compute a plan again, slowly and without the optimizer."""
+    if not isinstance(plan, PlanDocument):
+        return _of_homes(plan)
     return _verified(plan, msgspec.json.encode(plan))
 
 
 def verify_file(path: Path) -> Verdict:
     """Compute a saved plan again."""
     content = content_of(path)
+    homes = homes_of(content, str(path))
+    if homes is not None:
+        return _of_homes(homes)
     return _verified(plan_of(content, str(path)), content)
+
+
+def _of_homes(plan: IslandsPlan | NeighboursPlan) -> Verdict:
+    again = islands_mismatches
+    if isinstance(plan, NeighboursPlan):
+        again = neighbours_mismatches
+    document = msgspec.json.decode(msgspec.json.encode(plan))
+    try:
+        mismatches, many = again(document, bundled_folder())
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        unreadable = Mismatch("best", "chains or islands", "recomputable", told)
+        mismatches, many = [unreadable], 0
+    return Verdict(mismatches, many, buys=True, carries_facts=False)
 
 
 def _verified(plan: PlanDocument, text: bytes) -> Verdict:

@@ -88,6 +88,10 @@ class Link:
     id: str
     bandwidth: float | None
     latency: float
+    downlink: float | None = None
+    """Bytes/s of the other direction, where that is not as fast."""
+    loss: float = 0.0
+    """Share of the packets that are lost."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,8 @@ def link(table: Table) -> Link:
         id=table["id"],
         bandwidth=_optional(table, "bandwidth", units.bytes_per_second),
         latency=units.seconds(table.get("latency", "0 s")),
+        downlink=_optional(table, "downlink", units.bytes_per_second),
+        loss=units.share(table.get("loss", 0)),
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from planopt.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("tutorial.md", "how-to/agents.md")
+PAGES = ("tutorial.md", "how-to/agents.md", "how-to/neighbours.md")
 """Pages whose ``text`` blocks are what the console block before them prints."""
 DATED = ("explanation/article.md",)
 """The same, of the day that they name: too long for the gate."""

@@ -23,6 +23,7 @@ CLASSES = {
     "FrontierOptions": "frontier",
     "PerDollarOptions": "compare --per-dollar",
     "TrainIslandsOptions": "train --islands",
+    "NeighboursOptions": "solve --neighbours",
 }
 """Keywords of the API, by the command that takes the same options."""
 SUBJECT = {"CompareTrainingOptions": "train"}
@@ -30,10 +31,11 @@ REQUIRED = {"CompareTrainingOptions": "tokens"}
 OF_UNITS = ("SolveOptions", "FrontierOptions", "PerDollarOptions")
 OF_RUNS = ("TrainOptions", "CompareTrainingOptions")
 OF_ISLANDS = "TrainIslandsOptions"
+OF_NEIGHBOURS = "NeighboursOptions"
 OF_ONE = ("ServingOptions", "TrainingOptions")
 GROUPS = {
-    "OfAll": (*OF_UNITS, *OF_RUNS, *OF_ONE, OF_ISLANDS, "FleetOptions"),
-    "OfModels": (*OF_UNITS, *OF_RUNS, *OF_ONE, OF_ISLANDS),
+    "OfAll": (*OF_UNITS, *OF_RUNS, *OF_ONE, OF_ISLANDS, OF_NEIGHBOURS, "FleetOptions"),
+    "OfModels": (*OF_UNITS, *OF_RUNS, *OF_ONE, OF_ISLANDS, OF_NEIGHBOURS),
     "OfServing": (*OF_UNITS, "ServingOptions"),
     "OfUnits": OF_UNITS,
     "OfTraining": (*OF_RUNS, "TrainingOptions", OF_ISLANDS),

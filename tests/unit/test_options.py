@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 ASK = ROOT / "rust" / "planopt-core" / "src"
-ASIDE = ("dollar", "--space", "--islands")
+ASIDE = ("dollar", "--space", "--islands", "--neighbours")
 TYPED = [each for each in table().commands if not each.endswith(ASIDE)]
-"""Commands as they are typed; the others are ways of asking three of them."""
+"""Commands as they are typed; the others are ways of asking four of them."""
 OPTIONS = {option.name: option for option in table().options}
 
 

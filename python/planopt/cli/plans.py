@@ -23,6 +23,10 @@ BOUGHT = """\
 Computed again from the facts that the plan carries, without the optimizer: {computed}
 figures of memory, times, parts, prices, power and cost. Held against them: limits,
 formats, bound and status. Taken as remarks: alternatives, answers and sensitivity."""
+OF_HOMES = """\
+Computed again from the catalogs at hand, without the search: {computed} figures of
+memory, times, shares of the time and money. The simulation is not, nor that no other
+split of the layers is better."""
 CHANGED = "\n\nIn the catalogs at hand {count} since:\n{changes}"
 MOST_SHOWN = 20
 """Changes that are shown one by one."""
@@ -40,6 +44,7 @@ def verify(*, plan: str, json: bool = False) -> int:
     problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
     tell(problems)
     says_what = BOUGHT if verdict.buys else NOTHING_BOUGHT
+    says_what = says_what if verdict.carries_facts else OF_HOMES
     computed = says_what.format(computed=verdict.figures) + _since(verdict.changed)
     show(
         {
@@ -123,12 +128,19 @@ def report(
 
     planopt report plan.json --html plan.html --xlsx plan.xlsx
     """
-    from planopt.documents.load import load_plan
-    from planopt.report.page.write import render_written, write_report
+    from planopt.documents.load import homes_of, plan_of
+    from planopt.documents.plan import content_of
+    from planopt.report.page.write import render_written, write_homes, write_report
 
     wanted = {"html": html, "md": md, "csv": csv, "xlsx": xlsx}
     files = {form: name for form, name in wanted.items() if name is not None}
-    written = write_report(load_plan(plan), files, derivations=derivations)
+    content = content_of(plan)
+    homes = homes_of(content, plan)
+    if homes is None:
+        read = plan_of(content, plan)
+        written = write_report(read, files, derivations=derivations)
+    else:
+        written = write_homes(homes, files)
     show({"written": written}, render_written, json=json)
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from planopt.documents.islands import IslandsPlan
+    from planopt.documents.neighbours import NeighboursPlan
     from planopt.documents.plan import PlanDocument
     from planopt.documents.ranking import Ranking
     from planopt.option_types import (
@@ -38,11 +40,28 @@ def solve(
     """Find the cheapest cluster that serves a model at the speed asked for.
 
     planopt solve --target 5tok/s --budget 20000
+
+    planopt solve --own 8xrtx-3090,wan-100m --target 5tok/s --weights int4
     """
+    if options.keys() & {"neighbours", "own"}:
+        from planopt.serving.neighbours import meant_by
+
+        if (neighbours := meant_by(options)) is not None:
+            return _serve_neighbours(neighbours, out, json=json)
     from planopt.api import solve as find_plan
     from planopt.report.plan import render_plan
 
     return _show_plan(find_plan, options, render_plan, out, details=details, json=json)
+
+
+def _serve_neighbours(
+    options: "Mapping[str, object]", out: str | None, *, json: bool
+) -> int:
+    """Find the neighbours that serve a model, save and show them."""
+    from planopt.report.neighbours import render_neighbours
+    from planopt.serving.neighbours import serve_neighbours
+
+    return _show_homes(serve_neighbours, options, render_neighbours, out, json=json)
 
 
 def train(
@@ -70,17 +89,29 @@ def _train_islands(
     options: "Mapping[str, object]", out: str | None, *, json: bool
 ) -> int:
     """Find the islands that train a model, save and show them."""
+    from planopt.report.islands import render_islands
+    from planopt.training.islands import train_islands
+
+    return _show_homes(train_islands, options, render_islands, out, json=json)
+
+
+def _show_homes(
+    find: "Callable[..., IslandsPlan | NeighboursPlan]",
+    options: "Mapping[str, object]",
+    render: "Callable[..., Report]",
+    out: str | None,
+    *,
+    json: bool,
+) -> int:
+    """Find what machines in homes do, save and show it."""
     from planopt.cli.progress import Progress
     from planopt.documents.base import to_json
-    from planopt.options import Asked
-    from planopt.report.islands import render_islands
-    from planopt.training.islands import planned
 
     with Progress("searching"):
-        plan = planned(Asked.by_user("train --islands", options))
+        plan = find(**options)
     if out is not None:
         write(out, to_json(plan) + "\n", field="--out")
-    show(plan, render_islands, json=json)
+    show(plan, render, json=json)
     return NO_PLAN if plan.best is None else OK
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from planopt.documents.parts import Assumed
+from planopt.documents.parts import Asking, Assumed
 from planopt.documents.training import TrainingCandidate
 
 
@@ -13,6 +13,7 @@ class IslandKind(Struct, frozen=True, kw_only=True):
 
     id: str
     """Accelerator or offer."""
+    host: str
     network: str
     """Network to the other islands."""
     islands: int
@@ -87,3 +88,4 @@ class IslandsPlan(Struct, frozen=True, kw_only=True):
     cadences: tuple[IslandsRun, ...]
     """The best with other numbers of steps between two exchanges."""
     assumed: tuple[Assumed, ...] = ()
+    question: Asking | None = None

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from planopt.errors import InputError
+
 if TYPE_CHECKING:
+    from planopt.documents.islands import IslandsPlan
+    from planopt.documents.neighbours import NeighboursPlan
     from planopt.documents.plan import PlanDocument
 
 
@@ -21,6 +25,31 @@ def load_plan(path: str) -> PlanDocument:
     from planopt.documents.plan import content_of
 
     return plan_of(content_of(path), path)
+
+
+def homes_of(content: bytes, path: str) -> IslandsPlan | NeighboursPlan | None:
+    """Read what machines in homes do, where that is what a file holds."""
+    from planopt.documents.islands import IslandsPlan
+    from planopt.documents.neighbours import NeighboursPlan
+
+    kinds: dict[object, type[IslandsPlan | NeighboursPlan]] = {
+        "planopt.islands/1": IslandsPlan,
+        "planopt.neighbours/1": NeighboursPlan,
+    }
+    try:
+        kind = kinds[msgspec.json.decode(content)["schema"]]
+    except (RecursionError, ValueError, LookupError, TypeError):
+        return None  # It is read as a plan, and refused as such.
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.DecodeError as error:
+        raise InputError.of(
+            "E301",
+            f"this is no answer about machines in homes: {error}",
+            file=path,
+            accepted="a file that `planopt solve --neighbours` or `planopt train "
+            "--islands` has written with --out",
+        ) from error
 
 
 def plan_of(content: bytes, path: str) -> PlanDocument:

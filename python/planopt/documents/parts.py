@@ -327,3 +327,19 @@ class Assumed(Struct, frozen=True, kw_only=True):
     name: str
     value: str
     why: str | None = None
+
+
+class Asking(Struct, frozen=True, kw_only=True):
+    """What a plan over the Internet is computed again from."""
+
+    asked: dict[str, object]
+    """As the core takes it."""
+    architecture: dict[str, object] | None
+    """The model itself, where it is a file."""
+    pricing: dict[str, object]
+    """How parts are paid for."""
+    cost: dict[str, float]
+    """Figures of cost in place of those of the assumptions."""
+    assumptions: str
+    catalog: tuple[str, ...]
+    """Folders laid over the bundled catalog."""

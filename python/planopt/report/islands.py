@@ -34,7 +34,7 @@ def render_islands(plan: IslandsPlan) -> Report:
         Ends(asked, "", head),
         Section("", *_figures(run)),
         Section("Steps between two exchanges", *_cadences(plan.cadences, run)),
-        *_assumed(plan.assumed),
+        *assumed(plan.assumed),
     )
 
 
@@ -42,7 +42,7 @@ def _figures(run: IslandsRun) -> Iterable[Block]:
     for kind in run.islands:
         yield from _kind(kind)
     if run.exchange_bytes:
-        yield _line(
+        yield line(
             "Round",
             f"{run.inner_steps} steps, {duration(run.inner_seconds)}; then "
             f"{size(run.exchange_bytes)} of each by {run.topology}, "
@@ -52,12 +52,12 @@ def _figures(run: IslandsRun) -> Iterable[Block]:
     free, dear = run.tokens_factor_range
     if dear is None or dear != free:
         high = "never" if dear is None else f"{dear:.2f}"
-        yield _line(
+        yield line(
             "Loss",
             f"{run.tokens_factor:.2f} times the tokens make up for meeting seldom",
             f"{free:.2f} to {high} as far as is known",
         )
-    yield _line(
+    yield line(
         "Speed",
         f"{count(run.tokens_per_second)} tokens/s in the mean",
         f"{percent(run.availability)} of the islands are there, "
@@ -65,10 +65,11 @@ def _figures(run: IslandsRun) -> Iterable[Block]:
     )
     energy = money(run.energy_usd, whole=True)
     kwh = f", {energy} of it for {count(run.energy_kwh)} kWh" if run.energy_kwh else ""
-    yield _line("Money", f"{money(run.usd, whole=True)}{kwh}")
+    yield line("Money", f"{money(run.usd, whole=True)}{kwh}")
 
 
-def _line(label: str, *said: str) -> Sentence:
+def line(label: str, *said: str) -> Sentence:
+    """Say something under a label."""
     text = "\N{NO-BREAK SPACE}".join([f"{label:<{_LABEL}}", ""])
     return Sentence(f"{text}{'; '.join(said)}", "  ", " " * (_LABEL + 3))
 
@@ -88,7 +89,7 @@ def _kind(kind: IslandKind) -> Iterable[Block]:
         f"{count(kind.tokens_per_second)} tokens/s each",
         f"{kind.spares} spare" if kind.spares else "",
     ]
-    yield _line("Islands", ", ".join(filter(None, parts)))
+    yield line("Islands", ", ".join(filter(None, parts)))
 
 
 def _cadences(runs: Iterable[IslandsRun], best: IslandsRun) -> Iterable[Block]:
@@ -108,6 +109,7 @@ def _cadences(runs: Iterable[IslandsRun], best: IslandsRun) -> Iterable[Block]:
     return [Table(titles, rows)] if len(rows) > 1 else []
 
 
-def _assumed(every: Iterable[Assumed]) -> Iterable[Block]:
+def assumed(every: Iterable[Assumed]) -> Iterable[Block]:
+    """Say what was assumed."""
     shown = [f"{each.name} {each.value}" for each in every]
-    return [Section("", _line("Assumed", *shown))] if shown else []
+    return [Section("", line("Assumed", *shown))] if shown else []

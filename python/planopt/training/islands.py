@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from planopt.catalog.entries import Pricing
-from planopt.catalog.open import open_for
 from planopt.documents.islands import IslandsPlan
-from planopt.documents.parts import Assumed  # noqa: TC001 - a field of a struct
-from planopt.market import said_by_files
+from planopt.homes import planned
 from planopt.options import Asked
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from planopt.option_types import TrainIslandsOptions
-
-
-class IslandsQuestion(Pricing, frozen=True, kw_only=True):
-    """A run over islands, as the core has read it."""
-
-    asked: dict[str, object]
-    """As the core takes it."""
-    assumed: tuple[Assumed, ...]
 
 
 def train_islands(**options: Unpack[TrainIslandsOptions]) -> IslandsPlan:
@@ -55,13 +42,6 @@ def train_islands(**options: Unpack[TrainIslandsOptions]) -> IslandsPlan:
     >>> plan.best.islands[0].islands
     16
     """
-    return planned(Asked.by_user("train --islands", options))
-
-
-def planned(asked: Asked) -> IslandsPlan:
-    """Find the islands that options of `train --islands` ask for."""
-    opened = open_for(asked)
-    read = asked.question(opened.native, IslandsQuestion)
-    opened = opened.paid(Pricing.of(read))
-    plan = opened.ask("train_islands", read.asked, IslandsPlan)
-    return replace(plan, assumed=(*read.assumed, *said_by_files(asked)))
+    return planned(
+        Asked.by_user("train --islands", options), "train_islands", IslandsPlan
+    )

@@ -5,7 +5,7 @@ use planopt_core::diagnostic::Diagnostic;
 use planopt_core::request::space::SpaceRequest;
 use planopt_core::request::{
     EvaluateServing, EvaluateTraining, Given, SearchPools, SearchServing, SearchTraining,
-    SimulateServing, TrainIslands, groups, read,
+    ServeNeighbours, SimulateServing, TrainIslands, groups, read,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -79,6 +79,12 @@ fn questions() -> Vec<(&'static str, Value)> {
                 "search": { "aim": "cheapest", "max_accelerators": 8 } }),
         ),
         (
+            "serve_neighbours",
+            json!({ "model": model, "workload": workload, "engine": {}, "neighbours": {
+                "machines": [{ "machines": 2, "accelerators": 1, "id": "h100-sxm",
+                    "network": "wan-1g" }], "output": 8 } }),
+        ),
+        (
             "train_islands",
             json!({ "model": model, "recipe": {}, "run": {}, "islands": {
                 "machines": [{ "machines": 2, "accelerators": 1, "id": "h100-sxm",
@@ -98,6 +104,7 @@ fn ask(door: &str, question: &Value) -> Result<(), Vec<Diagnostic>> {
         "evaluate_training" | "evaluate_mixed" => read::<EvaluateTraining>(&given).map(drop),
         "search_training" => read::<SearchTraining>(&given).map(drop),
         "train_islands" => read::<TrainIslands>(&given).map(drop),
+        "serve_neighbours" => read::<ServeNeighbours>(&given).map(drop),
         "space" => read::<SpaceRequest>(&given).map(drop),
         other => panic!("no door {other}"),
     }

@@ -286,6 +286,13 @@ impl Catalog {
         answer(py, interruptible(py, work)?)
     }
 
+    /// The chains of neighbours that serve a model.
+    fn serve_neighbours(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        let request: request::ServeNeighbours = question(py, request)?;
+        let work = |stop: &AtomicBool| request::serve_neighbours(&self.catalog, &request, stop);
+        answer(py, interruptible(py, work)?)
+    }
+
     /// Accelerators that a question would allow and that nothing can be built of.
     fn left_out(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         self.respond(py, request, request::left_out)

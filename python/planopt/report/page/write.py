@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING
 
+from planopt.documents.islands import IslandsPlan
 from planopt.errors import InputError
 from planopt.files import replacing
 from planopt.printable import printable, screened
 from planopt.report.derivation import derivation
-from planopt.report.page.html import page
+from planopt.report.islands import render_islands
+from planopt.report.neighbours import render_neighbours
+from planopt.report.page.html import document, page
 from planopt.report.page.markdown import markdown, rows
 from planopt.report.page.workbook import workbook
 from planopt.report.table import Report
@@ -17,6 +21,7 @@ from planopt.second_opinion import derivation_of_plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from planopt.documents.neighbours import NeighboursPlan
     from planopt.documents.plan import PlanDocument
 
 _FORMS: dict[str, Callable[[PlanDocument, str], bytes]] = {
@@ -49,6 +54,34 @@ def write_report(
         content = _FORMS[form](shown, appendix)
         with replacing(name, field=f"--{form}") as file:
             file.write(content)
+    return [*files.values()]
+
+
+def write_homes(
+    plan: IslandsPlan | NeighboursPlan, files: Mapping[str, str]
+) -> list[str]:
+    """Write what machines in homes do to files: the screen, as a page or Markdown."""
+    shown = printable(plan)
+    if isinstance(shown, IslandsPlan):
+        screen = screened(str(render_islands(shown)))
+    else:
+        screen = screened(str(render_neighbours(shown)))
+    title = f"planopt: {shown.model}"
+    forms = {
+        "html": document(title, f"<main><pre>{escape(screen)}</pre></main>", ()),
+        "md": f"# {title}\n\n```text\n{screen}\n```\n",
+    }
+    odd = next((form for form in files if form not in forms), None)
+    if odd is not None or not files:
+        raise InputError.of(
+            "E005" if odd is None else "E004",
+            "what machines in homes do is written as a page or as Markdown",
+            field="--html" if odd is None else f"--{odd}",
+            accepted="--html or --md, with a file",
+        )
+    for form, name in files.items():
+        with replacing(name, field=f"--{form}") as file:
+            file.write(forms[form].encode())
     return [*files.values()]
 
 

@@ -89,6 +89,8 @@ fn islands(fields: &mut Fields<'_>) -> IslandAssumptions {
         token_exponent: number(fields, "token_exponent"),
         lifetime: fields.positive("lifetime"),
         away: fields.positive("away"),
+        notice: fields.quantity("notice"),
+        disk: fields.positive("disk"),
     }
 }
 

@@ -62,6 +62,8 @@ pub struct IslandsRun {
 pub struct IslandKind {
     /// Accelerator or offer.
     pub id: String,
+    /// Host of each machine.
+    pub host: String,
     /// Network to the other islands.
     pub network: String,
     /// Islands.

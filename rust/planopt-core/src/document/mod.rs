@@ -7,6 +7,7 @@ mod interval;
 mod islands;
 mod load;
 mod model;
+mod neighbours;
 mod pools;
 mod rejection;
 mod serving;
@@ -19,6 +20,7 @@ pub use self::interval::{Interval, Intervals};
 pub use self::islands::{IslandKind, IslandsAnswer, IslandsRun};
 pub use self::load::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
 pub use self::model::{ModelAnswer, OperationAnswer};
+pub use self::neighbours::{ChainsAnswer, NeighbourKind, NeighboursAnswer, StageAnswer};
 pub use self::pools::{PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
 pub use self::serving::{
     Candidate, Drafted, Evaluation, EvaluationAnswer, HardwareAnswer, Messages,

@@ -60,6 +60,15 @@ impl Uplink {
         }
     }
 
+    /// The way from here to a machine with another line: each end has half of the latency.
+    pub fn to(&self, other: &Self) -> Line {
+        Line {
+            bandwidth: self.up.bandwidth.min(other.down),
+            latency: (self.up.latency + other.up.latency) * 0.5,
+            ..self.up
+        }
+    }
+
     /// One message from here to another island with the same line.
     pub fn send(&self, payload: Bytes) -> Seconds {
         self.both_ways().message(payload)

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::engine::SimulateServing;
 use super::islands::TrainIslands;
+use super::neighbours::ServeNeighbours;
 use super::pools::{DecodePool, SearchPools};
 use super::search::SearchTraining;
 use super::selection::Considered;
@@ -28,6 +29,7 @@ pub fn groups(door: &str) -> Option<Groups> {
         "left_out" => groups_of::<Considered>(),
         "search_training" => groups_of::<SearchTraining>(),
         "train_islands" => groups_of::<TrainIslands>(),
+        "serve_neighbours" => groups_of::<ServeNeighbours>(),
         _ => return None,
     })
 }

@@ -1,20 +1,20 @@
 //! Runs over islands: which machines, in groups of how many, meeting how often.
 
+use super::machines::{Homes, Kind, Machines, assumed, sites};
 use super::model::ModelRequest;
 use super::training::{RecipeRequest, TrainingRun, training_with};
-use crate::bill::{Cluster, HostSet};
-use crate::catalog::{Assumptions, Catalog, IslandAssumptions, Link, Terms, TrainingAssumptions};
-use crate::cost::{energy_kwh, of_purchase};
+use crate::catalog::{Assumptions, Catalog, IslandAssumptions, TrainingAssumptions};
+use crate::cost::energy_kwh;
 use crate::diagnostic::{Diagnostic, Problems, code};
 use crate::document::{IslandKind, IslandsAnswer, IslandsRun, TrainingCandidate};
-use crate::hardware::{Fabric, HardwareSpec, Instances, Nics, Site, System, line_of};
-use crate::islands::{Churn, Round, RoundTerms, ScalingLaw, Uplink, loss_increase};
+use crate::hardware::Site;
+use crate::islands::{Round, RoundTerms, ScalingLaw, loss_increase};
 use crate::load::training::Recipe;
 use crate::parallel::Layout;
 use crate::plan::training::RunContext;
 use crate::plan::training_problem::Subject;
 use crate::quantity::{
-    BITS_PER_BYTE, Bytes, HOURS_PER_DAY, MicroUsd, SECONDS_PER_HOUR, Seconds, Watts, real,
+    BITS_PER_BYTE, Bytes, HOURS_PER_DAY, SECONDS_PER_HOUR, Seconds, Watts, real,
 };
 use crate::search::{Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch};
 use crate::training::{TrainingEvaluation, straggling};
@@ -68,33 +68,6 @@ pub struct Islands {
     pub away_seconds: Option<f64>,
 }
 
-/// Machines of a kind.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Machines {
-    /// How many there are.
-    pub machines: u32,
-    /// Accelerators of each; of an offer those that it comes with.
-    pub accelerators: u32,
-    /// Accelerator, or offer `provider/instance/region`.
-    pub id: String,
-    /// Network to the others.
-    pub network: String,
-}
-
-/// A kind of machine, with everything that is known of one.
-struct Kind<'a> {
-    named: &'a Machines,
-    system: System<'a>,
-    accelerators: u32,
-    uplink: Uplink,
-    fabric: Fabric,
-    churn: Churn,
-    usd_per_hour: f64,
-    energy_usd_per_hour: f64,
-    power: Option<f64>,
-}
-
 /// What runs on an island of so many machines of a kind.
 #[derive(Clone, Copy)]
 struct Island {
@@ -118,6 +91,8 @@ struct Problem<'a> {
     assumptions: &'a Assumptions,
     islands: &'a IslandAssumptions,
     training: &'a TrainingAssumptions,
+    /// The same of machines that are rented.
+    of_rented: &'a TrainingAssumptions,
     kinds: &'a [Kind<'a>],
     stop: &'a AtomicBool,
     /// What runs on islands of a kind, of so many machines, at so large a batch.
@@ -140,24 +115,17 @@ pub fn train_islands(
     problems.keep(request.run.check());
     problems.unless_any(())?;
     let assumptions = &catalog.assumptions.entity;
-    let islands = assumptions.islands.as_ref().ok_or_else(|| {
-        let message = format!(
-            "the assumptions `{}` say nothing of islands",
-            assumptions.id
-        );
-        let problem = Diagnostic::new(code::MISSING_KEY, message).field("--assumptions");
-        let problem = problem.value(assumptions.id.clone());
-        vec![problem.accepted("assumptions with a table `[islands]`, such as `calibrated`")]
-    })?;
+    let islands = assumed(catalog)?;
     let training = training_with(assumptions, &request.recipe, &request.run, false)?;
-    let specs: Vec<HardwareSpec> = (request.islands.machines.iter())
-        .map(|named| spec(catalog, named))
-        .collect::<Result<_, _>>()?;
-    let sites: Vec<Site> = (specs.iter().zip(&request.islands.machines))
+    let asked = &request.islands;
+    let (lifetime, away) = (asked.lifetime_seconds, asked.away_seconds);
+    let homes = Homes::new(islands, asked.marginal, lifetime, away);
+    let specs = sites(catalog, &asked.machines)?;
+    let sites: Vec<Site> = (specs.iter())
         .map(|(spec, named)| spec.site(catalog, named.accelerators))
         .collect::<Result<_, _>>()?;
-    let kinds: Vec<Kind> = (sites.iter().zip(&request.islands.machines))
-        .map(|(site, named)| Kind::of(catalog, site, named, &request.islands, islands))
+    let kinds: Vec<Kind> = (sites.iter().zip(&asked.machines))
+        .map(|(site, named)| Kind::of(catalog, site, named, homes))
         .collect::<Result<_, _>>()?;
     let mut problem = Problem {
         request,
@@ -165,93 +133,12 @@ pub fn train_islands(
         assumptions,
         islands,
         training: &training,
+        of_rented: &training.of_rented(),
         kinds: &kinds,
         stop,
         known: BTreeMap::new(),
     };
     problem.answer()
-}
-
-/// A machine as the catalog knows it.
-fn spec(catalog: &Catalog, named: &Machines) -> Result<HardwareSpec, Vec<Diagnostic>> {
-    if !named.id.contains('/') {
-        return Ok(HardwareSpec {
-            accelerator: Some(named.id.clone()),
-            accelerators_per_host: Some(named.accelerators),
-            network: Some(named.network.clone()),
-            ..HardwareSpec::default()
-        });
-    }
-    let instances = Instances::of_offer(catalog, &named.id, Terms::OnDemand)?;
-    let included = instances
-        .host(&named.id)
-        .and_then(|host| host.includes.as_ref());
-    Ok(HardwareSpec {
-        accelerator: included.map(|included| included.accelerator.clone()),
-        host: Some(named.id.clone()),
-        terms: Some(Terms::OnDemand.name()),
-        ..HardwareSpec::default()
-    })
-}
-
-impl<'a> Kind<'a> {
-    fn of(
-        catalog: &'a Catalog,
-        site: &'a Site<'a>,
-        named: &'a Machines,
-        asked: &Islands,
-        islands: &IslandAssumptions,
-    ) -> Result<Self, Vec<Diagnostic>> {
-        let assumptions = &catalog.assumptions.entity;
-        let connection = line_of(catalog, &named.network, 1)?;
-        let link = catalog
-            .link(&connection.0.link)
-            .map_err(|problem| vec![problem])?;
-        let system = site.resolve(catalog, assumptions, Nics::One)?;
-        let system = system.over(Some(connection));
-        let rented = system.host.rent;
-        let accelerators = rented.map_or(named.accelerators, |_| system.slots);
-        let fabric = system.fabric(assumptions);
-        let uplink = uplink(&fabric, link, islands).ok_or_else(|| {
-            let message = format!("`{}` has no line that islands could use", named.network);
-            vec![Diagnostic::new(code::MALFORMED_OPTION, message).field("--islands")]
-        })?;
-        let alone = system.over(None);
-        let machine = Cluster::of(vec![HostSet::of(&alone, accelerators, 0)]);
-        let machine = machine.as_ref();
-        let price = machine.and_then(Cluster::price).map_or(0.0, MicroUsd::usd);
-        let power = machine.and_then(|machine| machine.power(assumptions));
-        let height = machine.map_or(0.0, Cluster::rack_units);
-        let cost = power.map(|power| of_purchase(price, power, height, 1.0, &assumptions.cost));
-        let energy = cost.map_or(0.0, |cost| cost.energy_usd_per_hour);
-        let lifetime = asked.lifetime_seconds.map_or(islands.lifetime, Seconds);
-        Ok(Self {
-            named,
-            system,
-            accelerators,
-            uplink,
-            fabric,
-            churn: Churn {
-                lifetime: rented.map_or(Some(lifetime), |_| None),
-                away: asked.away_seconds.map_or(islands.away, Seconds),
-            },
-            usd_per_hour: match (rented, cost) {
-                (Some(_), _) => price,
-                (None, _) if asked.marginal => energy,
-                (None, cost) => cost.map_or(0.0, |cost| cost.usd_per_hour),
-            },
-            energy_usd_per_hour: rented.map_or(energy, |_| 0.0),
-            power: power.filter(|_| rented.is_none()).map(|power| power.0),
-        })
-    }
-}
-
-/// The line of machines to the Internet.
-fn uplink(fabric: &Fabric, link: &Link, islands: &IslandAssumptions) -> Option<Uplink> {
-    let up = fabric.network_line()?;
-    let reached = up.bandwidth.0 / link.bandwidth?.0;
-    let down = link.downlink.map_or(up.bandwidth, |down| down * reached);
-    Some(Uplink::new(up, down, link.loss, islands.connections))
 }
 
 impl Problem<'_> {
@@ -394,6 +281,12 @@ impl Problem<'_> {
 
     fn find(&self, group: Group, batch: u32) -> Option<Island> {
         let kind = &self.kinds[group.kind];
+        let rented = kind.system.host.rent.is_some();
+        let training = if rented {
+            self.of_rented
+        } else {
+            self.training
+        };
         let mut recipe = self.request.recipe.recipe(self.transformer, 1).ok()?;
         recipe.global_batch = batch;
         let goal = TrainingGoal {
@@ -409,7 +302,7 @@ impl Problem<'_> {
             recipe: &recipe,
             goal: &goal,
             assumptions: self.assumptions,
-            training: self.training,
+            training,
             stop: self.stop,
         };
         let (layout, _) = search.fastest_on(&kind.system, group.each * kind.accelerators)?;
@@ -420,9 +313,9 @@ impl Problem<'_> {
             recipe: &recipe,
             layout: &layout,
             run: self.request.run.run(),
-            rented: kind.system.host.rent.is_some(),
+            rented,
             assumptions: self.assumptions,
-            training: self.training,
+            training,
         };
         let system = kind.system;
         let (_, evaluation) = (Subject {
@@ -575,6 +468,7 @@ impl Together<'_> {
         let id = &kind.system.accelerator.id;
         IslandKind {
             id: kind.named.id.clone(),
+            host: kind.system.host.id.clone(),
             network: kind.named.network.clone(),
             islands: group.islands,
             machines: group.each,
@@ -628,8 +522,8 @@ impl Together<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hardware::Line;
-    use crate::islands::Topology;
+    use crate::hardware::{Fabric, HardwareSpec, Line, Nics};
+    use crate::islands::{Churn, Topology, Uplink};
     use crate::quantity::BytesPerSecond;
     use crate::request::read_json;
     use crate::training::StepTime;

@@ -10,7 +10,9 @@ mod given;
 mod heterogeneous;
 mod islands;
 mod lay_out;
+mod machines;
 mod model;
+mod neighbours;
 mod offload;
 mod parse;
 mod pools;
@@ -29,9 +31,11 @@ pub use self::fleet::{
 };
 pub use self::given::{Given, Place, read, read_at, read_json};
 pub use self::heterogeneous::evaluate_mixed;
-pub use self::islands::{Islands, Machines, TrainIslands, train_islands};
+pub use self::islands::{Islands, TrainIslands, train_islands};
 pub use self::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
+pub use self::machines::Machines;
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
+pub use self::neighbours::{Neighbours, ServeNeighbours, serve_neighbours};
 pub use self::offload::OffloadRequest;
 pub use self::parse::{
     DefaultOption, Options, read_defaults, read_edited, read_options, read_question,

@@ -7,6 +7,7 @@ mod front;
 mod limits;
 mod listed;
 mod mix;
+mod neighbours;
 mod offer;
 mod rows;
 mod runs;
@@ -21,6 +22,7 @@ pub use self::found::{Found, Laid, Part, Summary, Work};
 pub use self::limits::{Broken, Limits, Number};
 pub use self::listed::{Listed, ListedWork};
 pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undominated};
+pub use self::neighbours::{ChainStage, FoundChain, Neighbour, NeighbourSearch};
 pub use self::offer::{Demanded, Offer, OfferedNeed};
 pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
 pub use self::serving::{

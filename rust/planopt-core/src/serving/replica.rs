@@ -338,16 +338,56 @@ impl Replica<'_> {
     }
 
     pub(super) fn path_with(&self, step: Step, overlap: Overlap) -> PathTime {
+        let tokens = self.on_a_rank(step).tokens();
+        let mut turn = TimeParts {
+            communication: hops(self.fabric, self.placement, self.hidden(tokens)),
+            host: self.around(step.sequences),
+            ..TimeParts::default()
+        };
+        let mut slowest_stage = TimeParts::default();
+        self.each_stage(step, overlap, |stage, parts| {
+            turn.add(&parts, stage.count);
+            if parts.total() > slowest_stage.total() {
+                slowest_stage = parts;
+            }
+        });
+        PathTime {
+            turn: turn.times(self.slower),
+            slowest_stage: slowest_stage.times(self.slower),
+        }
+    }
+
+    /// What so many tokens are from one stage to the next.
+    pub(crate) fn hidden(&self, tokens: f64) -> Bytes {
+        Bytes(tokens * self.rank.hidden_bytes)
+    }
+
+    /// What an engine takes around the stages of a step in which so many sequences gain a token.
+    pub(crate) fn around(&self, sequences: f64) -> Seconds {
+        self.host.step_overhead + (self.host.per_sequence + self.host.streamed) * sequences
+    }
+
+    /// A step as the busiest rank of a stage sees it.
+    fn on_a_rank(&self, step: Step) -> Step {
         let drafted = self.rank.draft.as_ref().map_or(0.0, |draft| draft.tokens);
-        let groups = f64::from(self.placement.degrees.dp);
-        let sequences = step.sequences;
-        let one_token = Step::decode(step.sequences, step.context).divided_among(groups);
         let step = Step {
             drafted,
             split: f64::from(self.placement.degrees.cp),
             ..step
         };
-        let step = step.divided_among(groups);
+        step.divided_among(f64::from(self.placement.degrees.dp))
+    }
+
+    /// Tells what each kind of stage takes of a step.
+    pub(crate) fn each_stage(
+        &self,
+        step: Step,
+        overlap: Overlap,
+        mut tell: impl FnMut(&Stage, TimeParts),
+    ) {
+        let groups = f64::from(self.placement.degrees.dp);
+        let one_token = Step::decode(step.sequences, step.context).divided_among(groups);
+        let step = self.on_a_rank(step);
         let tokens = step.tokens();
         let kinds = &self.rank.blocks;
         let mut few = [StageTime::default(); FEW_KINDS];
@@ -364,17 +404,6 @@ impl Replica<'_> {
         }
         let embedding = self.block(&self.rank.embedding, step, tokens);
         let head = self.block(&self.rank.head, step, step.head_tokens());
-        let mut turn = TimeParts {
-            communication: hops(
-                self.fabric,
-                self.placement,
-                Bytes(tokens * self.rank.hidden_bytes),
-            ),
-            host: self.host.step_overhead
-                + (self.host.per_sequence + self.host.streamed) * sequences,
-            ..TimeParts::default()
-        };
-        let mut slowest_stage = TimeParts::default();
         for (stage, offloaded) in self.stages.iter().zip(&self.offloaded) {
             let mut time = StageTime::default();
             for (block, &layers) in blocks.iter().zip(&stage.layers) {
@@ -404,14 +433,7 @@ impl Replica<'_> {
                 }
                 _ => handed,
             };
-            turn.add(&parts, stage.count);
-            if parts.total() > slowest_stage.total() {
-                slowest_stage = parts;
-            }
-        }
-        PathTime {
-            turn: turn.times(self.slower),
-            slowest_stage: slowest_stage.times(self.slower),
+            tell(stage, parts);
         }
     }
 

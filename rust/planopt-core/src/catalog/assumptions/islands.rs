@@ -1,6 +1,6 @@
 //! Islands that meet over the Internet, and homes that come and go.
 
-use crate::quantity::Seconds;
+use crate::quantity::{BytesPerSecond, Seconds};
 
 /// Islands that meet over the Internet, and homes that come and go.
 #[derive(Clone, Copy, Debug)]
@@ -30,4 +30,8 @@ pub struct IslandAssumptions {
     pub lifetime: Seconds,
     /// Mean time until it is back.
     pub away: Seconds,
+    /// Time until the others notice that it left.
+    pub notice: Seconds,
+    /// What it reads layers from where its host says nothing of a disk.
+    pub disk: BytesPerSecond,
 }

@@ -30,7 +30,12 @@ pub(super) fn question(
     model(reading, catalog, &request.model.name, &mut assumed);
     reading.require("tokens", "a number of tokens, such as `140B`");
     let recipe = filled_in(reading, catalog, &request, &mut assumed);
-    let machines = machines(reading, catalog, &request.hardware.islands, &mut assumed);
+    let machines = machines(
+        reading,
+        catalog,
+        (ISLANDS, &request.hardware.islands),
+        &mut assumed,
+    );
     market::look_up_prices(reading, catalog, &request.money);
     churn(reading, catalog, &mut assumed);
     let hardware = &request.hardware;
@@ -47,8 +52,11 @@ pub(super) fn question(
             away_seconds: hardware.away,
         },
     };
-    let recorded = reader.recorded();
-    reader.finish(Question {
+    let mut recorded = reader.recorded();
+    reader.finish(())?;
+    let architecture = market::architecture(catalog, &asked.model.name)?;
+    recorded.insert("architecture".to_owned(), architecture.into());
+    Ok(Question {
         recorded,
         asked,
         assumed,
@@ -56,7 +64,7 @@ pub(super) fn question(
 }
 
 /// Says how long machines stay and are away, where that is not asked.
-fn churn(reader: &Reader, catalog: &Catalog, assumed: &mut Vec<Assumed>) {
+pub(super) fn churn(reader: &Reader, catalog: &Catalog, assumed: &mut Vec<Assumed>) {
     let Some(islands) = &catalog.assumptions.entity.islands else {
         return;
     };
@@ -76,10 +84,10 @@ fn churn(reader: &Reader, catalog: &Catalog, assumed: &mut Vec<Assumed>) {
 
 /// Machines as people count them: `100xrtx-4090`, `2x4xrtx-3090` with four cards each, an offer, and
 /// behind those that it joins the network between them.
-fn machines(
+pub(super) fn machines(
     reader: &mut Reader,
     catalog: &Catalog,
-    named: &[String],
+    (option, named): (&str, &[String]),
     assumed: &mut Vec<Assumed>,
 ) -> Vec<Machines> {
     let mut machines: Vec<Machines> = Vec::new();
@@ -98,7 +106,7 @@ fn machines(
             let problem = Diagnostic::unknown_name("accelerator", id, ids);
             reader.push(
                 problem
-                    .field(super::reader::flag(ISLANDS))
+                    .field(super::reader::flag(option))
                     .value(name.clone()),
             );
             continue;
@@ -111,7 +119,7 @@ fn machines(
                 let accepted = "NxID, or NxMxID with M accelerators in each of N machines";
                 reader.wrong(
                     code::MALFORMED_OPTION,
-                    ISLANDS,
+                    option,
                     format!("what is `{name}`?"),
                     accepted,
                 );
@@ -144,10 +152,10 @@ fn machines(
     if all > MOST_MACHINES {
         let message = format!("{} machines", thousands(all.into()));
         let accepted = format!("at most {}", thousands(MOST_MACHINES.into()));
-        reader.wrong(code::OPTION_OUT_OF_RANGE, ISLANDS, message, accepted);
+        reader.wrong(code::OPTION_OUT_OF_RANGE, option, message, accepted);
     }
     if named.is_empty() {
-        reader.require(ISLANDS, "machines, such as `100xrtx-4090`");
+        reader.require(option, "machines, such as `100xrtx-4090`");
     }
     machines
 }

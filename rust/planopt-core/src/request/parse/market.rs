@@ -87,6 +87,13 @@ fn owned(
 /// The id of an accelerator that goes into hosts, of a host, or of the machine that an accelerator
 /// comes in.
 fn owned_part(catalog: &Catalog, name: &str) -> Result<String, Diagnostic> {
+    if catalog.id_of(Kind::Network.name(), name).is_some() {
+        let message = format!("`{name}` joins machines of neighbours, and is no part");
+        let problem = Diagnostic::new(code::MALFORMED_OPTION, message);
+        let accepted = "`planopt solve` with it behind its machines, in Python \
+                        `planopt.serve_neighbours(neighbours=\"8xrtx-3090,wan-100m\")`";
+        return Err(problem.accepted(accepted));
+    }
     let id = catalog.id_of("parts", name).ok_or_else(|| {
         let known = catalog.accelerators.keys().chain(catalog.hosts.keys());
         Diagnostic::unknown_name("part", name, known.map(String::as_str))

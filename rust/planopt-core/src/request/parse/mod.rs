@@ -7,6 +7,7 @@ mod islands;
 mod load;
 mod market;
 mod names;
+mod neighbours;
 mod question;
 mod reader;
 mod request;
@@ -89,6 +90,10 @@ fn whole(
         "train --islands" => {
             let (reader, request) = typed(reader)?;
             response(islands::question(reader, catalog, request))
+        }
+        "solve --neighbours" => {
+            let (reader, request) = typed(reader)?;
+            response(neighbours::question(reader, catalog, &request))
         }
         "evaluate serving" => {
             let (reader, request) = typed(reader)?;

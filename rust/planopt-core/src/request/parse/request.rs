@@ -196,6 +196,8 @@ pub(super) struct Hardware {
     pub(super) stock: BTreeMap<String, u32>,
     pub(super) own: BTreeMap<String, u32>,
     pub(super) islands: Vec<String>,
+    pub(super) neighbours: Vec<String>,
+    pub(super) repeat: Option<u32>,
     pub(super) inner_steps: Option<u32>,
     pub(super) lifetime: Option<f64>,
     pub(super) away: Option<f64>,

@@ -26,6 +26,7 @@ pub(super) fn question(
     mut request: Request,
 ) -> Result<Question<SearchServing>, Vec<Diagnostic>> {
     let reading = &mut reader;
+    not_by_neighbours(reading);
     let mut assumed = Vec::new();
     request.workload = seated(reading, catalog, &request.workload, &mut assumed);
     let talk = Talk::of(
@@ -65,7 +66,6 @@ pub(super) fn question(
     if let Some(draft) = model.draft.as_deref().filter(|draft| *draft != "mtp") {
         look_up_model(reading, catalog, draft);
     }
-    let most = request.hardware.max_accelerators;
     limited(reading, &request);
     let redundancy = request.promises.redundancy.unwrap_or(0);
     let mut recorded = market::recorded(&reader, &acquisition, &hardware);
@@ -113,7 +113,7 @@ pub(super) fn question(
         },
         scheduler: request.scheduler,
         search: SearchOptions {
-            max_accelerators: most.unwrap_or(LARGEST_REPLICA).min(LARGEST_REPLICA),
+            max_accelerators: largest_replica(request.hardware.max_accelerators),
             context_ranks: request.search.context_ranks,
             allow_odd: request.search.allow_odd,
             exhaustive: request.search.exhaustive,
@@ -125,6 +125,25 @@ pub(super) fn question(
         asked,
         assumed,
     })
+}
+
+/// Accelerators of a replica, where there may be so many in all.
+fn largest_replica(most: Option<u32>) -> u32 {
+    most.map_or(LARGEST_REPLICA, |most| most.min(LARGEST_REPLICA))
+}
+
+/// Refuses what is said of neighbours, where a cluster is asked for.
+fn not_by_neighbours(reader: &mut Reader) {
+    reader.out_of_place(
+        &["neighbours"],
+        "asks for another kind of answer",
+        "`planopt solve --neighbours`, in Python `planopt.serve_neighbours`",
+    );
+    reader.out_of_place(
+        &["lifetime", "away", "marginal", "repeat"],
+        "is about neighbours, and this question buys a cluster",
+        "--neighbours beside it, such as `8xrtx-3090,wan-100m`",
+    );
 }
 
 /// Refuses to look for the most of a purchase that nothing limits.

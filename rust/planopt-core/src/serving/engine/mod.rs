@@ -30,6 +30,7 @@ pub(crate) use self::draws::long_prompt;
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};
 pub use self::limits::{EngineLimits, Transfer};
 pub use self::prefixes::{Found, Prefixes, Stretch};
+pub(crate) use self::random::Random;
 pub use self::remembered::Remembered;
 pub use self::replica::{ReplicaSteps, limits};
 pub use self::report::{Latency, LoadReport, Objectives, Share, SloViolation};

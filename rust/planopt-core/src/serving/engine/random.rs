@@ -5,14 +5,14 @@
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Random {
+pub(crate) struct Random {
     state: [u64; 4],
     spare_normal: Option<f64>,
 }
 
 impl Random {
     /// Stream number `stream` of a seed: what is drawn from one does not shift the others.
-    pub(super) fn new(seed: u64, stream: u64) -> Self {
+    pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut seed = seed ^ stream.wrapping_mul(0xD1B5_4A32_D192_ED03);
         let state = std::array::from_fn(|_| {
             seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -43,12 +43,12 @@ impl Random {
         clippy::cast_precision_loss,
         reason = "53 random bits are exactly what a double holds"
     )]
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
     /// Exponential of mean 1.
-    pub(super) fn exponential(&mut self) -> f64 {
+    pub(crate) fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 

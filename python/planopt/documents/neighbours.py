@@ -1,0 +1,151 @@
+"""A model that neighbours serve together: chains of machines that come and go."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from planopt.documents.evaluation import Memory
+from planopt.documents.parts import Asking, Assumed
+
+
+class Uptime(Struct, frozen=True, kw_only=True):
+    """Shares of the time."""
+
+    availability: float
+    """In which a chain is whole."""
+    running: float
+    """Chains that are whole, in the mean, as a share of all."""
+    serving: float
+    """Of the time of a whole chain, that in which it answers."""
+
+
+class ChainStage(Struct, frozen=True, kw_only=True):
+    """A stage of a chain."""
+
+    kind: int
+    """Which of the machines it is on."""
+    first_layer: int
+    layers: int
+    memory: Memory
+    """What its accelerator holds."""
+    stage_seconds: float
+    """What it takes of a step."""
+    hop_seconds: float
+    """The way to the next."""
+    takeover_seconds: float
+    """Until another machine has taken its place."""
+    replay_seconds: float
+    """Until that has computed again what users have cached."""
+
+
+class NeighbourKind(Struct, frozen=True, kw_only=True):
+    """Machines of a kind."""
+
+    id: str
+    """Accelerator."""
+    host: str
+    network: str
+    """Network to the others."""
+    machines: int
+    each: int
+    """How many of them a chain has."""
+    spares: int
+    """Those that no chain needs while all are there."""
+    presence: float
+    """Share of the time that each is there."""
+    price_usd: float | None
+    """What a machine is worth; one without a price costs its electricity alone."""
+    usd_per_hour: float
+    """Of a machine that is there."""
+    energy_usd_per_hour: float
+    """Of it, electricity."""
+    power_watts: float | None
+    paid_usd_per_hour: float | None
+    """What a member is paid, by the layers that such machines hold."""
+    earned_usd_per_hour: float | None
+    """What of that is left."""
+    pays_below_usd_per_kwh: float | None
+    """Price of electricity below which it pays to be on."""
+
+
+class Chains(Struct, frozen=True, kw_only=True):
+    """Chains alike, and what they do and cost."""
+
+    stages: tuple[ChainStage, ...]
+    machines: tuple[NeighbourKind, ...]
+    chains: int
+    """Where all machines are there."""
+    users: float
+    """At once, of all chains."""
+    batch: int
+    """Sequences of a micro-batch."""
+    in_flight: int
+    """Micro-batches in a chain."""
+    turn_seconds: float
+    """A token's way through a chain."""
+    step_seconds: float
+    """In which every user gains a token."""
+    tokens_per_second_per_user: float
+    """While nobody leaves."""
+    decoding: float
+    """Share of the time that a chain that answers decodes, and reads no prompts."""
+    tokens_per_second_per_user_served: float
+    """The same with what losses cost, and the prompts of others."""
+    tokens_per_second_alone: float
+    """Of a user who is alone."""
+    prefill_seconds: float
+    """A prompt read alone."""
+    reading_seconds: float
+    """What a prompt holds up."""
+    recovery: str
+    """After a loss: tokens are computed again, ``replay``, or copied, ``copies``."""
+    availability: float
+    """Share of the time in which a chain is whole."""
+    running: float
+    """Chains that are whole, in the mean, as a share of all."""
+    serving: float
+    """Of the time of a whole chain, that in which it answers."""
+    simulated: Uptime | None
+    """The same shares, simulated event by event."""
+    at_least: tuple[float, ...]
+    """Shares of the time in which at least 1, 2 ... chains are whole."""
+    output_tokens_per_second: float
+    """Of all of them, in the mean."""
+    prompt_tokens_per_second: float
+    usd_per_hour: float
+    """Of all machines that are there."""
+    energy_usd_per_hour: float
+    """Of it, electricity."""
+    usd_per_million_tokens: float
+    """What the operator must charge for answers to pay for all that."""
+    energy_usd_per_million_tokens: float
+    """Of it, electricity."""
+    revenue_usd_per_hour: float | None
+    """What is paid for the tokens, where they are sold."""
+
+
+class NeighboursPlan(Struct, frozen=True, kw_only=True):
+    """Chains of neighbours that serve a model."""
+
+    schema: str = "planopt.neighbours/1"
+    model: str
+    weights: str
+    """Format of the weights."""
+    kv: str
+    """Format of what users have cached."""
+    target_tokens_per_second: float | None
+    """Of each user."""
+    prompt_tokens: int
+    output_tokens: int
+    context_tokens: int
+    """Cached when speed is judged."""
+    repeat: int
+    """Times that each token is computed, against cheats."""
+    best: Chains | None
+    """None where no chain holds the model, or none is fast enough."""
+    nearest: Chains | None
+    """The fastest, where none is fast enough."""
+    lengths: tuple[Chains, ...]
+    """The best chains of each number of stages that was tried."""
+    assumed: tuple[Assumed, ...] = ()
+    question: Asking | None = None

@@ -1,0 +1,160 @@
+"""A model that neighbours serve together, on a screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planopt.report.islands import assumed, line
+from planopt.report.numbers import count, duration, money, percent
+from planopt.report.screen import Ends
+from planopt.report.style import bad, good, head
+from planopt.report.table import Report, Section, Sentence, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from planopt.documents.neighbours import Chains, NeighbourKind, NeighboursPlan
+    from planopt.report.table import Block
+
+_ALL = 1e-5
+"""What may lack of all the time."""
+_SURE = 0.99
+"""A share of the time that people plan with."""
+
+
+def render_neighbours(plan: NeighboursPlan) -> Report:
+    """Lay a model that neighbours serve out for a terminal."""
+    chains = plan.best or plan.nearest
+    asked = f"{plan.model}, {plan.weights}, on a chain of neighbours"
+    if chains is None:
+        why = "No chain holds it: more machines, larger ones, or smaller --weights."
+        return Report(Ends("✘ infeasible", "", bad), Ends(asked, "", head), why)
+    speed = f"{_speed(chains.tokens_per_second_per_user_served)} tokens/s"
+    whole = f"{_time(chains.availability)} of the time"
+    verdict = f"✔ {_users(chains)} at {speed} each, {whole}"
+    slow = plan.best is None
+    if slow:
+        verdict = f"✘ too slow: at best {speed} each"
+    return Report(
+        Ends(verdict, "", bad if slow else good),
+        Ends(asked, "", head),
+        Section("", *_figures(chains), *_slow(plan)),
+        Section("Stages of a chain", *_lengths(plan.lengths, chains)),
+        *assumed(plan.assumed),
+    )
+
+
+def _figures(chains: Chains) -> Iterable[Block]:
+    for index, kind in enumerate(chains.machines):
+        own = [stage.layers for stage in chains.stages if stage.kind == index]
+        layers = "+".join(map(str, own)) + " layers" if own else "not used"
+        each = f"{kind.each} of {kind.machines} {kind.id} over {kind.network}"
+        spare = f"{kind.spares} spare" if kind.spares and own else ""
+        yield line("Chain", *filter(None, (f"{each}: {layers}", spare)))
+    if chains.chains > 1:
+        sure = sum(share >= _SURE for share in chains.at_least)
+        yield line(
+            "Chains",
+            f"{chains.chains} where all are there",
+            f"{chains.chains * chains.running:.3g} in the mean",
+            f"at least {sure} for {_time(_SURE)} of the time",
+        )
+    yield line(
+        "Tokens",
+        f"{count(chains.output_tokens_per_second)} tokens/s in the mean",
+        f"{count(chains.prompt_tokens_per_second)} of prompts are read meanwhile, "
+        f"{percent(1 - chains.decoding)} of the time",
+    )
+    again = "tokens are computed again"
+    if chains.recovery == "copies":
+        again = "others hold copies of what users have cached"
+    longest = max(each.takeover_seconds + each.replay_seconds for each in chains.stages)
+    yield line(
+        "Losses",
+        f"{percent(1 - chains.serving)} of the time goes into making up for them",
+        f"{duration(longest)} at most: {again}",
+    )
+    if (uptime := chains.simulated) is not None:
+        yield line(
+            "Checked",
+            f"simulated, a chain is whole {_time(uptime.availability)} of the time",
+            f"{percent(1 - uptime.serving)} goes into losses",
+        )
+    yield line(
+        "Speed",
+        f"{_speed(chains.tokens_per_second_per_user)} tokens/s each without either",
+        f"{_speed(chains.tokens_per_second_alone)} alone",
+        f"{duration(chains.prefill_seconds)} to the first token",
+    )
+    power = money(chains.energy_usd_per_million_tokens)
+    yield line(
+        "Money",
+        f"{money(chains.usd_per_million_tokens)} for a million tokens pay for it all",
+        f"{power} for electricity",
+        f"{money(chains.usd_per_hour)} an hour",
+    )
+    unpriced = [kind.id for kind in chains.machines if kind.price_usd is None]
+    if unpriced:
+        yield line("", f"no price is known of {', '.join(unpriced)}: its power alone")
+    for kind in chains.machines:
+        yield from _member(kind)
+
+
+def _member(kind: NeighbourKind) -> Iterable[Block]:
+    if kind.paid_usd_per_hour is None or kind.earned_usd_per_hour is None:
+        return
+    pays = kind.pays_below_usd_per_kwh
+    below = "" if pays is None else f"pays below {money(max(pays, 0.0))}/kWh"
+    if pays is not None and pays <= 0:
+        below = "pays at no price of electricity"
+    earned = kind.earned_usd_per_hour
+    left = f"{money(earned)} of it are left after its cost"
+    if earned < 0:
+        left = f"it costs {money(-earned)} more than that"
+    yield line(
+        "Member",
+        f"a home with an {kind.id} is paid {money(kind.paid_usd_per_hour)} an hour",
+        left,
+        *filter(None, (below,)),
+    )
+
+
+def _slow(plan: NeighboursPlan) -> Iterable[Block]:
+    if plan.best is None:
+        what = "smaller --weights (int4), faster cards, or lines with less latency"
+        yield Sentence(f"What would help: {what}.", "  ")
+
+
+def _lengths(every: Iterable[Chains], best: Chains) -> Iterable[Block]:
+    rows = [
+        (
+            ("▸ " if each.in_flight == best.in_flight else "  ") + str(each.in_flight),
+            str(each.chains),
+            f"{count(each.users)}",
+            _speed(each.tokens_per_second_per_user_served),
+            _time(each.availability),
+            count(each.output_tokens_per_second),
+            money(each.usd_per_million_tokens),
+        )
+        for each in every
+    ]
+    titles = (">stages", ">chains", ">users", ">each", ">whole", ">tokens/s", ">$/Mtok")
+    return [Table(titles, rows)] if len(rows) > 1 else []
+
+
+def _speed(tokens: float) -> str:
+    return f"{tokens:.3g}"
+
+
+def _users(chains: Chains) -> str:
+    return "1 user" if chains.users == 1 else f"{count(chains.users)} users at once"
+
+
+def _time(share: float) -> str:
+    """Say a share of the time, as exactly as it is near to all of it."""
+    if 1 - share < _ALL:
+        return "all"
+    digits = 0
+    while 1 - share < 2 * 10.0 ** (-2 - digits):
+        digits += 1
+    return f"{100 * share:.{digits}f}%"

@@ -1,0 +1,347 @@
+"""Chains of neighbours (islands.md, sections 6 to 9), again from the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from planopt_reference.communication import Fabric, fabric
+from planopt_reference.islands import (
+    MachineCost,
+    Uplink,
+    again,
+    machine_cost,
+    model_of,
+    presence_of,
+    uplink_of,
+)
+from planopt_reference.memory import (
+    activations_bytes,
+    capacity_bytes,
+    kv_cache_bytes,
+    overhead_bytes,
+    weights_bytes,
+)
+from planopt_reference.mismatch import Mismatch
+from planopt_reference.rank import Rank, Step
+from planopt_reference.stage import Stage
+from planopt_reference.step import message_bytes, stage_parts, stage_time
+from planopt_reference.units import quantity, seconds
+
+if TYPE_CHECKING:
+    from planopt_reference.facts import Facts
+    from planopt_reference.operations import Model
+
+Table = Mapping[str, Any]
+
+_MILLION = 1e6
+_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of a kind: what it computes with, and its line to the others."""
+
+    rank: Rank
+    links: Fabric
+    uplink: Uplink
+    disk: float
+    hop_overhead: float
+    cost: MachineCost
+
+
+# Section 2, w; section 6, hop.
+def _line(one: Machine, other: Machine) -> tuple[float, float]:
+    """Return the bytes/s and the seconds of the way between two machines."""
+    rate = min(one.uplink.up, other.uplink.down)
+    return rate, (one.uplink.latency + other.uplink.latency) / 2
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Stages on machines, in their order."""
+
+    model: Model
+    machines: Sequence[Machine]
+    stages: Sequence[Stage]
+
+    def seconds(self, step: Step) -> list[float]:
+        """Return what each stage takes of a step."""
+        return [
+            stage_parts(
+                stage_time(stage, step, machine.rank, machine.links),
+                stage,
+                "none",
+                machine.rank,
+                machine.links,
+            ).seconds
+            for stage, machine in zip(self.stages, self.machines, strict=True)
+        ]
+
+    def busy(self, tokens: float) -> list[float]:
+        """Return for how long each line to the next stage is busy with tokens."""
+        pairs = zip(self.machines, self.machines[1:], strict=False)
+        return [
+            message_bytes(tokens, self.model.hidden, one.rank) / _line(one, other)[0]
+            for one, other in pairs
+        ]
+
+    def hops(self, tokens: float) -> list[float]:
+        """Return the seconds of each way to the next stage."""
+        pairs = zip(self.machines, self.machines[1:], strict=False)
+        latencies = [one.hop_overhead + _line(one, other)[1] for one, other in pairs]
+        busy = self.busy(tokens)
+        return [sum(both) for both in zip(latencies, busy, strict=True)]
+
+    # Section 6, turn.
+    def turn(self, step: Step) -> float:
+        """Return the seconds of a token's way, or a prompt's, through all stages."""
+        own = self.machines[0].rank.compute
+        around = (own.engine.per_sequence + own.engine.streamed) * step.decoding
+        ways = self.seconds(step) + self.hops(step.tokens)
+        return own.step_overhead + around + math.fsum(ways)
+
+
+# Section 7, chains that are whole.
+def at_least(kinds: Sequence[tuple[int, int]], presence: float, chains: int) -> float:
+    """Return the chance that machines of all kinds make so many chains."""
+    chance = 1.0
+    for machines, each in kinds:
+        chance *= math.fsum(
+            math.comb(machines, there)
+            * presence**there
+            * (1 - presence) ** (machines - there)
+            for there in range(chains * each, machines + 1)
+        )
+    return chance
+
+
+def neighbours_mismatches(plan: Table, catalog: Any) -> tuple[list[Mismatch], int]:
+    """Compute the chains of a plan again; return what differs, and figures in all."""
+    found, figures = again(plan, catalog, "lengths", _computed)
+    found += _best_mismatches(plan)
+    return found, figures
+
+
+def _best_mismatches(plan: Table) -> Iterator[Mismatch]:
+    """Hold the best against the others and the target; what is said of it as well."""
+    best, target = plan["best"], plan["target_tokens_per_second"]
+    served = "tokens_per_second_per_user_served"
+    if best is not None and target is not None and best[served] < target * (1 - 1e-9):
+        yield Mismatch(f"best.{served}", best[served], target, "what was asked for")
+    which = served if target is None else "output_tokens_per_second"
+    others = [one for one in plan["lengths"] if target is None or one[served] >= target]
+    most = max((one[which] for one in others), default=0.0)
+    if best is not None and best[which] < most * (1 - 1e-9):
+        yield Mismatch(f"best.{which}", best[which], most, "the best of all lengths")
+    if best is None and target is not None and others:
+        yield Mismatch("best", None, "chains that meet the target", "there are some")
+
+
+def _machine(
+    kind: Table, plan: Table, asked: Table, facts: Facts, stages: int
+) -> Machine:
+    card = facts.accelerator(kind["id"])
+    host = facts.host_for(kind["host"], kind["id"], 1)
+    network = facts.network(kind["network"])
+    links = fabric(facts, card, host, network, nics_per_host=1, t=1, p=stages)
+    table = facts.assumptions.reached.table["islands"]
+    kv = None if plan["kv"] == "fp16" else plan["kv"]
+    rank = Rank(card, facts.assumptions, plan["weights"], kv, 1)
+    return Machine(
+        rank=rank,
+        links=links,
+        uplink=uplink_of(facts, links),
+        disk=host.disk_bandwidth or quantity(table["disk"], "bytes/s"),
+        hop_overhead=facts.assumptions.reached.engine.hop_overhead,
+        cost=machine_cost(facts, kind, 1, asked["neighbours"]),
+    )
+
+
+def _stages(model: Model, chains: Table) -> list[Stage]:
+    """Cut the model as the chains say; layers that nobody holds are an error."""
+    found, at = [], 0
+    for told in chains["stages"]:
+        if told["first_layer"] != at or told["layers"] < 1:
+            message = f"layer {at} is on no stage"
+            raise ValueError(message)
+        end = at + told["layers"]
+        first, last = at == 0, end == len(model.layers)
+        found.append(
+            Stage(
+                embedding=model.embedding if first else (),
+                layers=model.layers[at:end],
+                head=model.head if last else (),
+                first=first,
+                last=last,
+            )
+        )
+        at = end
+    if at != len(model.layers):
+        message = f"layer {at} is on no stage"
+        raise ValueError(message)
+    return found
+
+
+def _memory(
+    chain: Chain, index: int, batch: int, in_flight: int, context: int
+) -> dict[str, float]:
+    stage, rank = chain.stages[index], chain.machines[index].rank
+    sequences, p = batch * in_flight, len(chain.stages)
+    sized = {"batch": batch, "context": context, "p": p}
+    table = {
+        "weights_bytes": weights_bytes(stage, chain.model, rank),
+        "kv_cache_bytes": kv_cache_bytes(
+            stage, rank, sequences=sequences, context=context
+        ),
+        "activations_bytes": activations_bytes(stage, chain.model, rank, **sized),
+        "overhead_bytes": overhead_bytes(rank, p),
+    }
+    total = math.fsum(table.values())
+    capacity = capacity_bytes(rank)
+    if total > capacity:
+        message = f"stage {index} needs {total:.0f} bytes of {capacity:.0f}"
+        raise ValueError(message)
+    return {**table, "total_bytes": total, "capacity_bytes": capacity}
+
+
+# Section 6, step; section 7; section 8.
+def _computed(plan: Table, chains: Table, facts: Facts) -> dict[str, Any]:
+    """Return the figures of chains, from what each machine holds and how it stays."""
+    asked = plan["question"]["asked"]
+    model = model_of(plan, facts)
+    n, batch = len(chains["stages"]), chains["batch"]
+    kinds = [_machine(kind, plan, asked, facts, n) for kind in chains["machines"]]
+    each = [
+        sum(told["kind"] == index for told in chains["stages"])
+        for index in range(len(kinds))
+    ]
+    members = [
+        (kind["machines"], many)
+        for kind, many in zip(chains["machines"], each, strict=True)
+    ]
+    chain = Chain(
+        model=model,
+        machines=[kinds[told["kind"]] for told in chains["stages"]],
+        stages=_stages(model, chains),
+    )
+    prompt, context = plan["prompt_tokens"], plan["context_tokens"]
+    output = plan["output_tokens"]
+    memory = [_memory(chain, at, batch, n, context) for at in range(n)]
+    decode = Step(decoding=batch, context=context)
+    turn, stages = chain.turn(decode), chain.seconds(decode)
+    copies = chains["recovery"] == "copies"
+    copied = [
+        own["kv_cache_bytes"] / n / context / machine.uplink.up if copies else 0.0
+        for own, machine in zip(memory, chain.machines, strict=True)
+    ]
+    lines = [*chain.busy(batch), 0.0]
+    slowest = max(
+        max(own, line + copy)
+        for own, line, copy in zip(stages, lines, copied, strict=True)
+    )
+    step = max(turn, n * slowest)
+    read, ways = chain.seconds(Step(chunk=prompt)), [*chain.busy(prompt), 0.0]
+    reading = max(
+        max(own, line + copy * prompt / batch)
+        for own, line, copy in zip(read, ways, copied, strict=True)
+    )
+    cached = prompt + output / 2
+    again = chain.seconds(Step(chunk=cached))
+    sent = [0.0, *chain.busy(cached)]
+    islands = facts.assumptions.reached.table["islands"]
+    notice = seconds(islands["notice"])
+    takeover = [
+        notice + own["weights_bytes"] / machine.disk
+        for own, machine in zip(memory, chain.machines, strict=True)
+    ]
+    replay = [
+        0.0 if copies else batch * n * max(own, line)
+        for own, line in zip(again, sent, strict=True)
+    ]
+    said = asked["neighbours"]
+    lifetime, presence = presence_of(said, facts)
+    serving = math.exp(-math.fsum([*takeover, *replay]) / lifetime)
+    many = min(machines // own for machines, own in members if own)
+    shares = [at_least(members, presence, number) for number in range(1, many + 1)]
+    answer = step * output / (batch * n)
+    decoding = answer / (answer + reading)
+    repeat = said.get("repeat") or 1
+    served = serving * decoding / step
+    tokens = math.fsum(shares) * batch * n * served / repeat
+    prompts = tokens * prompt / output
+    paid = [
+        machines * presence * kind.cost.usd_per_hour
+        for (machines, _), kind in zip(members, kinds, strict=True)
+    ]
+    power = [
+        machines * presence * kind.cost.energy_usd_per_hour
+        for (machines, _), kind in zip(members, kinds, strict=True)
+    ]
+    millions = tokens * _HOUR / _MILLION
+    sold = said.get("sell")
+    revenue = (
+        None
+        if sold is None
+        else (prompts * sold[0] + tokens * sold[1]) * _HOUR / _MILLION
+    )
+    tariff = facts.assumptions.cost.electricity_usd_per_kwh
+
+    def member(index: int) -> dict[str, Any]:
+        kind, (machines, own) = kinds[index], members[index]
+        layers = sum(t["layers"] for t in chains["stages"] if t["kind"] == index)
+        share = layers / len(model.layers) / (machines * presence)
+        earned = None if revenue is None else revenue * share
+        apart = kind.cost.usd_per_hour - kind.cost.energy_usd_per_hour
+        kilowatts = kind.cost.energy_usd_per_hour / tariff
+        return {
+            "each": own,
+            "spares": machines - many * own,
+            "presence": presence,
+            **asdict(kind.cost),
+            "paid_usd_per_hour": earned,
+            "earned_usd_per_hour": (
+                None if earned is None else earned - kind.cost.usd_per_hour
+            ),
+            "pays_below_usd_per_kwh": (
+                None if earned is None else (earned - apart) / kilowatts
+            ),
+        }
+
+    return {
+        "stages": [
+            {
+                "memory": memory[at],
+                "stage_seconds": stages[at],
+                "hop_seconds": [*chain.hops(batch), 0.0][at],
+                "takeover_seconds": takeover[at],
+                "replay_seconds": replay[at],
+            }
+            for at in range(n)
+        ],
+        "machines": [member(index) for index in range(len(kinds))],
+        "chains": many,
+        "users": batch * n * many / repeat,
+        "in_flight": n,
+        "turn_seconds": turn,
+        "step_seconds": step,
+        "tokens_per_second_per_user": 1 / step,
+        "tokens_per_second_per_user_served": served,
+        "tokens_per_second_alone": 1 / chain.turn(Step(decoding=1, context=context)),
+        "prefill_seconds": chain.turn(Step(chunk=prompt)),
+        "reading_seconds": reading,
+        "availability": shares[0],
+        "running": math.fsum(shares) / many,
+        "serving": serving,
+        "decoding": decoding,
+        "at_least": shares,
+        "output_tokens_per_second": tokens,
+        "prompt_tokens_per_second": prompts,
+        "usd_per_hour": math.fsum(paid),
+        "energy_usd_per_hour": math.fsum(power),
+        "usd_per_million_tokens": math.fsum(paid) / millions,
+        "energy_usd_per_million_tokens": math.fsum(power) / millions,
+        "revenue_usd_per_hour": revenue,
+    }

@@ -1,0 +1,552 @@
+//! Chains of neighbours: how many stages, which layers where, how many users at once.
+//! Formulas: `docs/reference/islands.md`.
+
+use crate::catalog::{Accelerator, Assumptions};
+use crate::compute::Step;
+use crate::hardware::Fabric;
+use crate::islands::{Chains, Churn, Link, Recovery, Stretches, Swarm, Uplink, Uptime};
+use crate::load::serving::{Overlap, Question};
+use crate::memory::{ServingMemory, StageMemory};
+use crate::parallel::{Degrees, Placement, Rejection, Stage};
+use crate::quantity::{BytesPerSecond, Seconds, real};
+use crate::serving::{Prepared, Replica, step_seconds};
+use crate::transformer::Transformer;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Stages that a chain has, at most.
+const MOST_STAGES: u32 = 64;
+
+/// Times as many stages as the shortest chain has that are tried.
+const LONGER: u32 = 2;
+
+/// Sequences of a micro-batch, at most.
+const MOST_SEQUENCES: u32 = 1 << 14;
+
+/// Shares by which times are taken to be alike.
+const ALIKE: f64 = 1e-9;
+
+/// Machines of a kind, each with a line of its own.
+#[derive(Debug)]
+pub struct Neighbour<'a> {
+    /// How many there are.
+    pub machines: u32,
+    /// The accelerator of each.
+    pub accelerator: &'a Accelerator,
+    /// The model, priced on it.
+    pub prepared: Prepared,
+    /// Its links.
+    pub fabric: Fabric,
+    /// Its line to the others.
+    pub uplink: Uplink,
+    /// What it reads the layers from that it takes over.
+    pub disk: BytesPerSecond,
+}
+
+/// What is sought among neighbours.
+pub struct NeighbourSearch<'a> {
+    /// What is served.
+    pub transformer: &'a Transformer,
+    /// At which lengths.
+    pub question: &'a Question,
+    /// Under which assumptions.
+    pub assumptions: &'a Assumptions,
+    /// On what.
+    pub neighbours: &'a [Neighbour<'a>],
+    /// How they come and go.
+    pub churn: Churn,
+    /// Until a loss is noticed.
+    pub notice: Seconds,
+    /// Tokens per second of each user, at least; else one user to a stage is served, as fast as can be.
+    pub target: Option<f64>,
+    /// Tokens of an answer.
+    pub output: f64,
+    /// Set where nobody waits for the answer any more.
+    pub stop: &'a AtomicBool,
+}
+
+/// A stage of a chain.
+#[derive(Clone, Debug)]
+pub struct ChainStage {
+    /// Which machines, which layers.
+    pub link: Link,
+    /// What its accelerator holds.
+    pub memory: ServingMemory,
+    /// What it takes of a step.
+    pub seconds: Seconds,
+    /// The way to the next stage.
+    pub hop: Seconds,
+    /// What its loss costs.
+    pub recovery: Recovery,
+}
+
+/// Chains alike, and what they do.
+#[derive(Clone, Debug)]
+pub struct FoundChain {
+    /// Stages of each.
+    pub stages: Vec<ChainStage>,
+    /// Sequences of a micro-batch, of which as many are in the chain as it has stages.
+    pub batch: u32,
+    /// A token's way through it.
+    pub turn: Seconds,
+    /// In which every sequence gains a token.
+    pub step: Seconds,
+    /// A step of one user alone.
+    pub alone: Seconds,
+    /// A prompt read alone.
+    pub prefill: Seconds,
+    /// What is held up by a prompt.
+    pub reading: Seconds,
+    /// Whether others keep copies of what users have cached; else it is computed again.
+    pub copies: bool,
+    /// All of them, coming and going.
+    pub swarm: Swarm,
+    /// For how much of the time.
+    pub uptime: Uptime,
+}
+
+impl FoundChain {
+    /// Sequences at once.
+    pub fn sequences(&self) -> f64 {
+        f64::from(self.batch) * real(self.stages.len() as u64)
+    }
+
+    /// Share of the time in which a chain that answers decodes; else it reads prompts of others.
+    pub fn decoding(&self) -> f64 {
+        let answer = self.step * (self.swarm.tokens.1 / self.sequences());
+        answer / (answer + self.reading)
+    }
+
+    /// Tokens per second of a user while a chain is whole: what losses cost included, and the prompts
+    /// of others.
+    pub fn speed(&self) -> f64 {
+        self.uptime.serving * self.decoding() / self.step.0
+    }
+
+    /// Tokens of answers per second of all chains, in the mean.
+    pub fn tokens_per_second(&self) -> f64 {
+        f64::from(self.swarm.chains) * self.uptime.running * self.sequences() * self.speed()
+    }
+}
+
+/// A chain of so many stages, with what its machines can do.
+struct Length<'s> {
+    search: &'s NeighbourSearch<'s>,
+    stages: u32,
+    replicas: Vec<Replica<'s>>,
+    memory: Vec<Vec<StageMemory>>,
+}
+
+/// What machines take for a step of so many sequences.
+struct Times {
+    stretches: Vec<Stretches>,
+    hops: Vec<Vec<f64>>,
+}
+
+impl NeighbourSearch<'_> {
+    /// The best chains of each number of stages that is tried, from the shortest that holds the
+    /// model on; the second is true where they meet the target.
+    ///
+    /// # Errors
+    ///
+    /// Too many kinds of machines to try all chains of them.
+    pub fn chains(&self) -> Result<Vec<(FoundChain, bool)>, Rejection> {
+        let shapes = self.shapes();
+        let machines = self.machines();
+        let layers = self.layers();
+        let all = machines
+            .iter()
+            .fold(0_u32, |sum, own| sum.saturating_add(*own));
+        let most = all.min(MOST_STAGES);
+        let most = most.min(u32::try_from(layers).unwrap_or(most));
+        let mut found: Vec<(FoundChain, bool)> = Vec::new();
+        let mut longest = most;
+        for stages in 1..=most {
+            if stages > longest || self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            if !Chains::is_small(&machines, layers, stages) {
+                return Err(Rejection::Layers {
+                    pp: stages,
+                    vpp: None,
+                    layers: layers as u64,
+                });
+            }
+            let Some(length) = self.length(&shapes, stages) else {
+                break;
+            };
+            if let Some(chain) = length.best(&machines) {
+                if found.is_empty() {
+                    longest = most.min(stages * LONGER);
+                }
+                found.push(length.mixed(chain));
+            }
+        }
+        Ok(found)
+    }
+
+    fn layers(&self) -> usize {
+        self.transformer.layers.len()
+    }
+
+    fn machines(&self) -> Vec<u32> {
+        self.neighbours.iter().map(|own| own.machines).collect()
+    }
+
+    /// Every stretch of layers, as a stage.
+    fn shapes(&self) -> Vec<Stage> {
+        let layers = self.layers();
+        let shape = |stretch: Range<usize>| {
+            let mut counts = vec![0.0; self.transformer.blocks.len()];
+            for &kind in &self.transformer.layers[stretch.clone()] {
+                counts[kind] += 1.0;
+            }
+            Stage {
+                layers: counts,
+                first: stretch.start == 0,
+                last: stretch.end == layers,
+                count: 1.0,
+                index: 0,
+            }
+        };
+        Stretches::of(layers).map(shape).collect()
+    }
+
+    /// What makes a chain of so many stages.
+    fn length<'s>(&'s self, shapes: &'s [Stage], stages: u32) -> Option<Length<'s>> {
+        let degrees = Degrees::tensor(1);
+        let placement = Placement {
+            degrees,
+            pp: stages,
+            slots: 1,
+            hosts: stages,
+        };
+        let mut replicas = Vec::new();
+        for own in self.neighbours {
+            let rank = own.prepared.rank(degrees)?;
+            let (fabric, accelerator) = (&own.fabric, own.accelerator);
+            let (question, assumptions) = (self.question, self.assumptions);
+            replicas.push(Replica::new(
+                rank,
+                shapes,
+                fabric,
+                placement,
+                question,
+                accelerator,
+                assumptions,
+            ));
+        }
+        let memory = replicas.iter().map(|own| own.stage_memory().collect());
+        Some(Length {
+            search: self,
+            stages,
+            memory: memory.collect(),
+            replicas,
+        })
+    }
+}
+
+impl Length<'_> {
+    /// The best chains of so many stages: those of the one that is fastest, or of machines mixed
+    /// otherwise, of which there are more. No chain holds more than the fastest: how many chains a
+    /// mixture makes says what it brings at most.
+    fn mixed(&self, (fastest, meets): (FoundChain, bool)) -> (FoundChain, bool) {
+        if self.search.target.is_none() || !meets {
+            return (fastest, meets);
+        }
+        let chains = |swarm: &Swarm| f64::from(swarm.chains) * swarm.uptime().running;
+        let each = fastest.tokens_per_second() / chains(&fastest.swarm);
+        let mut others: Vec<(f64, Vec<u32>)> = (self.mixtures().into_iter())
+            .map(|mixture| (chains(&self.swarm_of(&mixture, Vec::new())), mixture))
+            .collect();
+        others.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let mut best = fastest;
+        for (chains, mixture) in others {
+            if chains * each <= best.tokens_per_second() {
+                break;
+            }
+            if let Some((chain, true)) = self.best(&mixture)
+                && chain.tokens_per_second() > best.tokens_per_second()
+            {
+                best = chain;
+            }
+        }
+        (best, true)
+    }
+
+    /// Every way to take so many machines of the kinds that there are.
+    fn mixtures(&self) -> Vec<Vec<u32>> {
+        let mut begun = vec![(self.stages, Vec::new())];
+        for own in self.search.neighbours {
+            let taken = |(left, mixture): &(u32, Vec<u32>)| {
+                let (left, mixture) = (*left, mixture.clone());
+                let with = move |many| (left - many, [&mixture[..], &[many]].concat());
+                (0..=left.min(own.machines)).map(with).collect::<Vec<_>>()
+            };
+            begun = begun.iter().flat_map(taken).collect();
+        }
+        let whole = begun.into_iter().filter(|(left, _)| *left == 0);
+        whole.map(|(_, mixture)| mixture).collect()
+    }
+
+    /// The best chain of these machines: with the most sequences at the target; where none meets
+    /// that, or nothing is asked for, with one of each stage.
+    fn best(&self, machines: &[u32]) -> Option<(FoundChain, bool)> {
+        let endless = Seconds(f64::INFINITY);
+        let Some(target) = self.search.target else {
+            return Some((self.balanced(machines, 1, endless)?, true));
+        };
+        let within = Seconds(1.0 / target);
+        let meets = |batch| {
+            let chain = self.fastest(machines, batch, within)?;
+            (chain.speed() >= target).then_some(chain)
+        };
+        if meets(1).is_none() {
+            return Some((self.balanced(machines, 1, endless)?, false));
+        }
+        let (mut batch, mut beyond) = (1, 2);
+        while beyond < MOST_SEQUENCES && meets(beyond).is_some() {
+            (batch, beyond) = (beyond, beyond * 2);
+        }
+        while beyond - batch > 1 {
+            let middle = batch.midpoint(beyond);
+            if meets(middle).is_some() {
+                batch = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        let balanced = self.balanced(machines, batch, within);
+        let best = balanced.filter(|chain| chain.speed() >= target);
+        best.or_else(|| meets(batch)).map(|chain| (chain, true))
+    }
+
+    /// Times of a step, infinite where so many sequences have no room, or a line is longer busy with
+    /// them than `most`.
+    fn times(&self, batch: u32, most: Seconds) -> Times {
+        let neighbours = self.search.neighbours;
+        let step = Step::decode(f64::from(batch), real(self.search.question.context));
+        let mut stretches = Vec::new();
+        for (replica, memory) in self.replicas.iter().zip(&self.memory) {
+            let mut seconds = Vec::with_capacity(memory.len());
+            replica.each_stage(step, Overlap::None, |_, parts| {
+                seconds.push(parts.total().0);
+            });
+            for (seconds, memory) in seconds.iter_mut().zip(memory) {
+                if !self.holds(replica, memory, batch).fits() {
+                    *seconds = f64::INFINITY;
+                }
+            }
+            stretches.push(Stretches::new(self.search.layers(), seconds));
+        }
+        let hop = |from: usize, to: usize| {
+            if self.busy(from, to, f64::from(batch)) > most {
+                f64::INFINITY
+            } else {
+                self.hop(from, to, f64::from(batch)).0
+            }
+        };
+        let kinds = 0..neighbours.len();
+        let hops = kinds
+            .clone()
+            .map(|from| kinds.clone().map(|to| hop(from, to)).collect());
+        Times {
+            stretches,
+            hops: hops.collect(),
+        }
+    }
+
+    fn holds(&self, replica: &Replica, memory: &StageMemory, batch: u32) -> ServingMemory {
+        let batch = f64::from(batch);
+        memory.with(batch, batch * f64::from(self.stages), replica.capacity())
+    }
+
+    /// What so many tokens take from one kind of machine to another.
+    fn hop(&self, from: usize, to: usize, tokens: f64) -> Seconds {
+        let [one, other] = [from, to].map(|kind| &self.search.neighbours[kind]);
+        let payload = self.replicas[from].hidden(tokens);
+        one.fabric.hop_overhead + one.uplink.to(&other.uplink).message(payload)
+    }
+
+    /// For how long a line is busy with them.
+    fn busy(&self, from: usize, to: usize, tokens: f64) -> Seconds {
+        let [one, other] = [from, to].map(|kind| &self.search.neighbours[kind]);
+        self.replicas[from].hidden(tokens) / one.uplink.to(&other.uplink).bandwidth
+    }
+
+    /// The chain that a token passes first, where every sequence is to gain one within `step`.
+    fn fastest(&self, machines: &[u32], batch: u32, step: Seconds) -> Option<FoundChain> {
+        let most = step * (1.0 / f64::from(self.stages));
+        let times = self.times(batch, most);
+        let chain = self.links(machines, &times, most)?;
+        Some(self.found(&chain, batch)).filter(|found| found.step <= step)
+    }
+
+    /// The chain of the shortest step, and of those the one whose slowest stage is fastest.
+    fn balanced(&self, machines: &[u32], batch: u32, step: Seconds) -> Option<FoundChain> {
+        let most = step * (1.0 / f64::from(self.stages));
+        let times = self.times(batch, most);
+        let mut limits: Vec<f64> = (times.stretches.iter())
+            .flat_map(|own| own.seconds().iter().copied())
+            .filter(|seconds| *seconds <= most.0 && seconds.is_finite())
+            .collect();
+        limits.sort_by(f64::total_cmp);
+        limits.dedup();
+        let step_at = |limit: f64| {
+            let chain = self.links(machines, &times, Seconds(limit))?;
+            Some(self.found(&chain, batch).step.0)
+        };
+        // A tighter limit makes the way longer and the slowest stage faster: the step is shortest
+        // where one overtakes the other.
+        let stages = f64::from(self.stages);
+        let overtakes = |limit: &f64| {
+            let step = step_at(*limit).unwrap_or(f64::INFINITY);
+            step > limit * stages * (1.0 + ALIKE)
+        };
+        let at = limits.partition_point(overtakes);
+        let around = limits[at.saturating_sub(1)..limits.len().min(at + 1)].iter();
+        let shortest = around
+            .filter_map(|limit| step_at(*limit))
+            .fold(f64::INFINITY, f64::min);
+        let longer =
+            |limit: &f64| step_at(*limit).is_none_or(|step| step > shortest * (1.0 + ALIKE));
+        let limit = limits
+            .get(limits.partition_point(longer))
+            .or(limits.last())?;
+        let chain = self.links(machines, &times, Seconds(*limit))?;
+        Some(self.found(&chain, batch))
+    }
+
+    fn links(&self, machines: &[u32], times: &Times, most: Seconds) -> Option<Vec<Link>> {
+        Chains {
+            layers: self.search.layers(),
+            machines,
+            stretches: &times.stretches,
+            hops: &times.hops,
+        }
+        .fastest(self.stages, most)
+    }
+
+    /// What each stage of a chain takes of a step, and all of it together.
+    fn turn(&self, chain: &[Link], step: Step) -> (Vec<Seconds>, Vec<Seconds>, Seconds) {
+        let layers = self.search.layers();
+        let tokens = step.tokens();
+        let of_kind = |replica: &Replica| {
+            let mut times = Vec::new();
+            replica.each_stage(step, Overlap::None, |_, parts| times.push(parts.total()));
+            times
+        };
+        let times: Vec<Vec<Seconds>> = self.replicas.iter().map(of_kind).collect();
+        let stages: Vec<Seconds> = (chain.iter())
+            .map(|link| times[link.kind][Stretches::index(layers, &link.layers)])
+            .collect();
+        let mut hops: Vec<Seconds> = (chain.windows(2))
+            .map(|pair| self.hop(pair[0].kind, pair[1].kind, tokens))
+            .collect();
+        hops.push(Seconds::ZERO);
+        let around = chain.first().map_or(Seconds::ZERO, |link| {
+            self.replicas[link.kind].around(step.sequences)
+        });
+        let turn = stages.iter().chain(&hops).copied().sum::<Seconds>() + around;
+        (stages, hops, turn)
+    }
+
+    /// Chains of these links, of whichever way to make up for a loss lets users have more.
+    fn found(&self, chain: &[Link], batch: u32) -> FoundChain {
+        let replayed = self.with_recovery(chain, batch, false);
+        let copied = self.with_recovery(chain, batch, true);
+        if copied.speed() > replayed.speed() {
+            copied
+        } else {
+            replayed
+        }
+    }
+
+    fn with_recovery(&self, chain: &[Link], batch: u32, copies: bool) -> FoundChain {
+        let search = self.search;
+        let sequences = f64::from(batch);
+        let context = real(search.question.context);
+        let (stages, hops, turn) = self.turn(chain, Step::decode(sequences, context));
+        let (_, _, alone) = self.turn(chain, Step::decode(1.0, context));
+        let prompt = real(search.question.prompt);
+        let (read, _, prefill) = self.turn(chain, Step::prefill(prompt));
+        let cached = prompt + search.output / 2.0;
+        let (replay, _, _) = self.turn(chain, Step::prefill(cached));
+        let users = sequences * f64::from(self.stages);
+        let (mut slowest, mut reading) = (Seconds::ZERO, Seconds::ZERO);
+        let mut laid = Vec::new();
+        for (index, link) in chain.iter().enumerate() {
+            let own = &search.neighbours[link.kind];
+            let before = index.checked_sub(1).map(|before| chain[before].kind);
+            let next = chain.get(index + 1).map(|next| next.kind);
+            let at = Stretches::index(search.layers(), &link.layers);
+            let memory = self.memory[link.kind][at];
+            let busy =
+                |tokens| next.map_or(Seconds::ZERO, |next| self.busy(link.kind, next, tokens));
+            let copied = if copies {
+                let of_token = memory.kv_cache_per_sequence * (sequences / context);
+                of_token / own.uplink.up.bandwidth
+            } else {
+                Seconds::ZERO
+            };
+            slowest = slowest.max(stages[index]).max(busy(sequences) + copied);
+            reading = reading
+                .max(read[index])
+                .max(busy(prompt) + copied * (prompt / sequences));
+            let sent = before.map_or(Seconds::ZERO, |before| self.busy(before, link.kind, cached));
+            let again = if copies {
+                Seconds::ZERO
+            } else {
+                sent.max(replay[index]) * users
+            };
+            laid.push(ChainStage {
+                link: link.clone(),
+                memory: self.holds(&self.replicas[link.kind], &memory, batch),
+                seconds: stages[index],
+                hop: hops[index],
+                recovery: Recovery {
+                    kind: link.kind,
+                    takeover: search.notice + memory.weights / own.disk,
+                    replay: again,
+                },
+            });
+        }
+        let swarm = self.swarm(chain, laid.iter().map(|stage| stage.recovery).collect());
+        FoundChain {
+            uptime: swarm.uptime(),
+            step: step_seconds(turn, slowest, f64::from(self.stages)),
+            stages: laid,
+            batch,
+            turn,
+            alone,
+            prefill,
+            reading,
+            copies,
+            swarm,
+        }
+    }
+
+    /// As many such chains as there are machines for.
+    fn swarm(&self, chain: &[Link], recoveries: Vec<Recovery>) -> Swarm {
+        let each = |kind| chain.iter().filter(|link| link.kind == kind).count();
+        let kinds = 0..self.search.neighbours.len();
+        let mixture = kinds.map(|kind| u32::try_from(each(kind)).unwrap_or(u32::MAX));
+        self.swarm_of(&mixture.collect::<Vec<_>>(), recoveries)
+    }
+
+    fn swarm_of(&self, mixture: &[u32], recoveries: Vec<Recovery>) -> Swarm {
+        let search = self.search;
+        let kinds = search.neighbours.iter().zip(mixture);
+        let kinds: Vec<(u32, u32)> = kinds.map(|(own, each)| (own.machines, *each)).collect();
+        let whole = kinds
+            .iter()
+            .filter_map(|(machines, each)| machines.checked_div(*each));
+        Swarm {
+            chains: whole.min().unwrap_or(0),
+            kinds,
+            churn: search.churn,
+            recoveries,
+            tokens: (real(search.question.prompt), search.output),
+        }
+    }
+}
