@@ -169,7 +169,12 @@ def test_unlike_machines_share_the_layers_by_what_they_can() -> None:
 
 @pytest.mark.parametrize(
     ("neighbours", "code"),
-    [("8xrtx-3091", "E001"), ("2x4xrtx-3090", "E002"), ("9999xrtx-3090", "E003")],
+    [
+        ("8xrtx-3091", "E001"),
+        ("2x4xrtx-3090", "E002"),
+        ("9999xrtx-3090", "E003"),
+        ("wan-100m", "E005"),
+    ],
 )
 def test_wrong_neighbours_are_refused(neighbours: str, code: str) -> None:
     """Each with its code, at its place."""

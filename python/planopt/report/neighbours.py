@@ -121,7 +121,8 @@ def _member(kind: NeighbourKind) -> Iterable[Block]:
 
 def _slow(plan: NeighboursPlan) -> Iterable[Block]:
     if plan.best is None:
-        what = "smaller --weights (int4), faster cards, or lines with less latency"
+        fewer = "fewer stages (larger cards or smaller --weights)"
+        what = f"{fewer}, faster cards, or lines with less latency"
         yield Sentence(f"What would help: {what}.", "  ")
 
 

@@ -262,6 +262,9 @@ impl Length<'_> {
         others.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut best = fastest;
         for (chains, mixture) in others {
+            if self.search.stop.load(Ordering::Relaxed) {
+                break;
+            }
             if chains * each <= best.tokens_per_second() {
                 break;
             }
@@ -386,6 +389,7 @@ impl Length<'_> {
     fn balanced(&self, machines: &[u32], batch: u32, step: Seconds) -> Option<FoundChain> {
         let most = step * (1.0 / f64::from(self.stages));
         let times = self.times(batch, most);
+        self.links(machines, &times, most)?;
         let mut limits: Vec<f64> = (times.stretches.iter())
             .flat_map(|own| own.seconds().iter().copied())
             .filter(|seconds| *seconds <= most.0 && seconds.is_finite())

@@ -91,9 +91,11 @@ pub(super) fn machines(
     assumed: &mut Vec<Assumed>,
 ) -> Vec<Machines> {
     let mut machines: Vec<Machines> = Vec::new();
+    let mut networks = 0;
     for name in named {
         let (counts, id) = counted(name);
         if let Some(network) = catalog.id_of(Kind::Network.name(), id) {
+            networks += 1;
             for joined in machines.iter_mut().filter(|own| own.network.is_empty()) {
                 network.clone_into(&mut joined.network);
             }
@@ -156,6 +158,14 @@ pub(super) fn machines(
     }
     if named.is_empty() {
         reader.require(option, "machines, such as `100xrtx-4090`");
+    } else if machines.is_empty() && networks == named.len() {
+        let accepted = "machines in front of it, such as `8xrtx-3090,wan-100m`";
+        reader.wrong(
+            code::MISSING_OPTION,
+            option,
+            "a network joins nobody",
+            accepted,
+        );
     }
     machines
 }
