@@ -150,24 +150,36 @@ impl Catalog {
         }
     }
 
-    /// The model of that id, or in that file: a Hugging Face `config.json` or a model in TOML.
+    /// The model of that id, or in that file: a Hugging Face `config.json`, a GGUF file, a model in
+    /// TOML, or a folder with one of the first two.
     ///
     /// # Errors
     ///
     /// E001 with the nearest ids, or everything that is wrong with the file.
     pub fn architecture(&self, name: &str) -> Result<Architecture, Vec<Diagnostic>> {
-        let file = std::path::Path::new(name);
-        match file.extension().and_then(std::ffi::OsStr::to_str) {
-            Some("json") => read::read_config_file(file),
-            Some("toml") => read_model(file).map(|entry| entry.entity),
-            _ => self.model(name).cloned().map_err(|problem| {
-                vec![
-                    problem
-                        .field("--model")
-                        .help_unless("a path to a Hugging Face config.json works too"),
-                ]
-            }),
+        let file = self.model_file(name);
+        let extension = file.as_deref().and_then(Path::extension);
+        match (&file, extension.and_then(std::ffi::OsStr::to_str)) {
+            (Some(file), Some("json")) => read::read_config_file(file),
+            (Some(file), Some("gguf")) => read::read_gguf_file(file),
+            (Some(file), _) => read_model(file).map(|entry| entry.entity),
+            (None, _) => {
+                self.model(name).cloned().map_err(|problem| {
+                    vec![problem.field("--model").help_unless(
+                        "a path to a Hugging Face config.json or a GGUF file works too",
+                    )]
+                })
+            }
         }
+    }
+}
+
+impl Catalog {
+    /// The file that a model is read from, where it is no entry of the catalog.
+    pub(crate) fn model_file(&self, name: &str) -> Option<PathBuf> {
+        let file = read::model_file(Path::new(name))?;
+        let is_named = file == Path::new(name);
+        (is_named || self.model(name).is_err()).then_some(file)
     }
 }
 

@@ -77,6 +77,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         id: fields.id(),
         name: fields.text("name"),
         unknown_type: None,
+        stored_bytes: None,
         hidden: some::<WIDEST>(fields, "hidden"),
         vocabulary: any::<MOST_TOKENS>(fields, "vocabulary"),
         max_context: some::<MOST_TOKENS>(fields, "max_context"),

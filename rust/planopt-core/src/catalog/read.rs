@@ -3,6 +3,7 @@
 
 #[cfg_attr(target_family = "wasm", path = "read/held.rs")]
 mod disk;
+mod gguf;
 
 #[cfg(target_family = "wasm")]
 pub use self::disk::hold;
@@ -12,7 +13,7 @@ use super::fields::{Fields, Log};
 use super::value::json_of;
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Lines, Position, Problems};
-use crate::transformer::{Architecture, read_config};
+use crate::transformer::{Architecture, NOT_A_MODEL, read_config};
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -76,9 +77,71 @@ pub(super) fn read_json(file: &Path) -> Result<serde_json::Value, Vec<Diagnostic
     Ok(json_of(&DeValue::Table(table.into_inner())))
 }
 
-/// The model that a Hugging Face `config.json` describes.
+/// The model that a Hugging Face `config.json` describes, with the bytes that the index beside it
+/// says are stored.
 pub(super) fn read_config_file(file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
-    read_config(&read_to_text(file)?, file)
+    let model = read_config(&read_to_text(file)?, file)?;
+    let index = file.with_file_name("model.safetensors.index.json");
+    if !exists(&index) {
+        return Ok(model);
+    }
+    let told: Option<serde_json::Value> = serde_json::from_str(&read_to_text(&index)?).ok();
+    let bytes = told.and_then(|told| told["metadata"]["total_size"].as_u64());
+    if bytes.is_none() {
+        let message = "the index does not say how many bytes the weights have";
+        let problem = Diagnostic::new(NOT_A_MODEL, message).in_file(&index);
+        let accepted = "a number at metadata.total_size, or no such file beside config.json";
+        return Err(vec![problem.accepted(accepted)]);
+    }
+    Ok(Architecture {
+        stored_bytes: bytes,
+        ..model
+    })
+}
+
+/// The model that the header of a GGUF file describes.
+pub(super) fn read_gguf_file(file: &Path) -> Result<Architecture, Vec<Diagnostic>> {
+    let from = disk::open(file, gguf::LARGEST_HEADER);
+    let header = gguf::header(from.map_err(|error| vec![unreadable(file, &error)])?);
+    let header = header.map_err(|message| {
+        let problem = Diagnostic::new(NOT_A_MODEL, message).in_file(file);
+        vec![problem.help("give the config.json of the model, and say --weights")]
+    })?;
+    let model = read_config(&header.config.to_string(), file).map_err(|problems| {
+        let without_place = |problem| Diagnostic {
+            position: None,
+            ..problem
+        };
+        problems.into_iter().map(without_place).collect::<Vec<_>>()
+    })?;
+    Ok(Architecture {
+        weights: header.weights,
+        stored_bytes: Some(header.bytes),
+        ..model
+    })
+}
+
+/// The file of a model that a path leads to: itself, what a folder has, or what an entry of Hugging
+/// Face's cache (`models--ORGANISATION--NAME`) has checked out.
+pub(super) fn model_file(path: &Path) -> Option<PathBuf> {
+    let extension = path.extension().and_then(OsStr::to_str);
+    if matches!(extension, Some("json" | "toml" | "gguf")) {
+        return Some(path.to_path_buf());
+    }
+    let in_folder = |folder: &Path| {
+        let config = folder.join("config.json");
+        let files = disk::entries(folder).ok()?;
+        let mut packed = files
+            .into_iter()
+            .filter(|file| file.extension() == Some(OsStr::new("gguf")));
+        let one = packed.next().filter(|_| packed.next().is_none());
+        exists(&config).then_some(config).or(one)
+    };
+    let revision = read_to_text(&path.join("refs").join("main")).ok();
+    let revision = revision.map(|text| text.trim().to_owned());
+    let named = revision.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let checked_out = named.map(|revision| path.join("snapshots").join(revision));
+    checked_out.map_or_else(|| in_folder(path), |folder| in_folder(&folder))
 }
 
 /// The TOML files of a folder in the order of their names; none if there is no such folder.

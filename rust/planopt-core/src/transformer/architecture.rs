@@ -133,6 +133,8 @@ pub struct Architecture {
     pub name: String,
     /// Type of a configuration that planopt does not know, and has read by its fields.
     pub unknown_type: Option<String>,
+    /// Bytes of the checkpoint, where its index or header was read.
+    pub stored_bytes: Option<u64>,
     /// Width of the residual stream.
     pub hidden: u64,
     /// Rows of the token embedding; 0 for none (the seed article's model).

@@ -7,6 +7,7 @@ mod operation;
 
 pub(crate) use self::architecture::set_kv_heads;
 pub use self::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+pub(crate) use self::huggingface::NOT_A_MODEL;
 pub use self::huggingface::read_config;
 pub use self::operation::{Operation, Role, Shard, StateSpace, Work};
 

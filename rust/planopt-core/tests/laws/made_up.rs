@@ -115,6 +115,7 @@ pub(crate) fn architectures() -> impl Strategy<Value = Architecture> {
             outside: Vec::new(),
             published_parameters: None,
             unknown_type: None,
+            stored_bytes: None,
             published_active: None,
         },
     )

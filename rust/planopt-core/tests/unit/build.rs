@@ -70,6 +70,7 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
         outside: Vec::new(),
         published_parameters: None,
         unknown_type: None,
+        stored_bytes: None,
         published_active: None,
     }
 }

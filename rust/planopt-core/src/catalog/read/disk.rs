@@ -22,6 +22,15 @@ pub(super) fn text(file: &Path) -> io::Result<String> {
     std::fs::read_to_string(file)
 }
 
+/// The beginning of a file, up to so many bytes.
+pub(super) fn open(file: &Path, most: u64) -> io::Result<impl io::Read> {
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let file = io::BufReader::new(std::fs::File::open(file)?);
+    Ok(io::Read::take(file, most))
+}
+
 pub(super) fn exists(path: &Path) -> bool {
     path.exists()
 }

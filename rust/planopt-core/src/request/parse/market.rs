@@ -1,7 +1,6 @@
 //! What may be bought or rented, at which prices and within which limits: of any question.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,6 +11,7 @@ use crate::catalog::{Catalog, Class, Host, Kind, PriceChoice, describe_architect
 use crate::diagnostic::{Diagnostic, code};
 use crate::hardware::{RentRequest, Selection};
 use crate::request::ModelRequest;
+use crate::transformer::{Architecture, Transformer};
 
 /// What a question takes for given, told with its answer.
 #[derive(Clone, Debug, Serialize)]
@@ -340,15 +340,38 @@ pub(super) fn model(reader: &Reader, catalog: &Catalog, name: &str, assumed: &mu
             why: None,
         });
     }
-    let read = is_file(name).then(|| catalog.architecture(name).ok());
-    if let Some(unknown) = read.flatten().and_then(|model| model.unknown_type) {
+    let read = catalog.model_file(name).map(|_| catalog.architecture(name));
+    let Some(Ok(read)) = read else { return };
+    if let Some(unknown) = &read.unknown_type {
         assumed.push(Assumed {
             name: "architecture",
             value: format!("plain layers, as the fields of the unknown type {unknown} say"),
             why: Some("another type may compute otherwise with the same fields"),
         });
     }
+    assumed.extend(stored(&read));
 }
+
+/// What the checkpoint has, where that is not what is counted.
+#[expect(clippy::cast_precision_loss, reason = "bytes of checkpoints")]
+fn stored(model: &Architecture) -> Option<Assumed> {
+    let counted = Transformer::from(model).parameters() as f64 * model.weights.bytes_per_element();
+    let stored = model.stored_bytes? as f64;
+    let is_other = (stored / counted - 1.0).abs() > COUNTED_ALIKE;
+    is_other.then(|| Assumed {
+        name: "weights",
+        value: format!(
+            "{:.2} GB, and {:.2} GB are stored",
+            counted / 1e9,
+            stored / 1e9
+        ),
+        why: Some("what is stored beside the operations is not loaded; else say --weights"),
+    })
+}
+
+/// Share by which bytes of a checkpoint may differ from those of its format: some of its matrices
+/// have more bits.
+const COUNTED_ALIKE: f64 = 0.03;
 
 /// Refuses a model that the catalog does not have; files speak for themselves.
 pub(super) fn look_up_model(reader: &mut Reader, catalog: &Catalog, model: &str) {
@@ -357,7 +380,7 @@ pub(super) fn look_up_model(reader: &mut Reader, catalog: &Catalog, model: &str)
         name,
         kv_heads: None,
     };
-    if !is_file(model)
+    if catalog.model_file(model).is_none()
         && let Err(problems) = asked.transformer(catalog)
     {
         reader.refuse("model", problems);
@@ -369,11 +392,7 @@ pub(super) fn architecture(
     catalog: &Catalog,
     model: &str,
 ) -> Result<Option<Value>, Vec<Diagnostic>> {
-    let described = is_file(model).then(|| describe_architecture(catalog, model));
+    let file = catalog.model_file(model);
+    let described = file.map(|_| describe_architecture(catalog, model));
     described.transpose()
-}
-
-fn is_file(model: &str) -> bool {
-    let extension = Path::new(model).extension();
-    extension.is_some_and(|extension| extension == "json" || extension == "toml")
 }

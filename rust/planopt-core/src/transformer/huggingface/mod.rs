@@ -14,7 +14,8 @@ mod variants;
 mod weights;
 
 use self::families::{FAMILIES, Family};
-use self::fields::{Fields, NOT_A_MODEL};
+use self::fields::Fields;
+pub(crate) use self::fields::NOT_A_MODEL;
 use super::architecture::{Architecture, MlpShape};
 use crate::diagnostic::{Diagnostic, Position};
 use serde_json::{Map, Value};
@@ -106,16 +107,27 @@ fn has_experts(model: &Architecture) -> bool {
         .any(|block| matches!(block.mlp, MlpShape::Experts { .. }))
 }
 
-/// The name of the file, or of its folder where the file has the name they all have.
+/// The name of the file, or of its folder where the file has the name they all have; in Hugging Face's
+/// cache that of the repository, as folders are named by revisions there.
 fn id(file: &Path) -> String {
-    let folder = file.parent().and_then(Path::file_name);
-    match (file.file_stem(), folder) {
-        (Some(stem), Some(folder)) if stem == "config" => folder,
-        (Some(stem), _) => stem,
-        (None, _) => std::ffi::OsStr::new("model"),
+    let name = |path: &Path| {
+        let name = path.file_name().map(std::ffi::OsStr::to_string_lossy);
+        name.unwrap_or_default().into_owned()
+    };
+    let mut folders = file.ancestors().skip(1);
+    let (folder, above, entry) = (folders.next(), folders.next(), folders.next());
+    if let (Some(above), Some(entry)) = (above, entry)
+        && name(above) == "snapshots"
+        && let Some((_, repository)) = name(entry).rsplit_once("--")
+    {
+        return repository.to_owned();
     }
-    .to_string_lossy()
-    .into_owned()
+    let stem = file.file_stem().map(std::ffi::OsStr::to_string_lossy);
+    match (stem, folder.map(name)) {
+        (Some(stem), Some(folder)) if stem == "config" && !folder.is_empty() => folder,
+        (Some(stem), _) => stem.into_owned(),
+        (None, _) => "model".to_owned(),
+    }
 }
 
 fn name(config: &Map<String, Value>) -> Option<String> {

@@ -304,6 +304,7 @@ pub(super) fn decoder_of(
         id: String::new(),
         name: String::new(),
         unknown_type: None,
+        stored_bytes: None,
         hidden: fields.required(HIDDEN, WIDTHS),
         vocabulary: fields.required(VOCABULARY, LENGTHS),
         max_context: fields.required(CONTEXT, LENGTHS),
