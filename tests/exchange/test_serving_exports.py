@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from exchanging import CASES, keys_of, plan_of, unknown, with_pools, words_of
 from msgspec.structs import replace
 
+import planopt
 from planopt.documents.facts import Fact, Facts
 from planopt.errors import InputError
 from planopt.exchange.export import export
@@ -167,3 +168,30 @@ def test_a_plan_that_serves_nothing_is_refused() -> None:
     plan = plan_of(**CASES["dense"])
     with pytest.raises(InputError, match="E301"):
         export(replace(plan, deployments=()), "vllm")
+
+
+def test_an_engine_may_hold_what_the_promise_was_simulated_with() -> None:
+    """Requests come unevenly: an engine that holds their mean alone lets them wait."""
+    asked: Any = {
+        "model": "llama-3.1-8b",
+        "host": "pcie-4gpu",
+        "engine": "vllm",
+        "request_rate": "1/s",
+        "load": "open",
+    }
+    plan = planopt.solve(**asked, accelerators="rtx-4090", target="20tok/s", ttft="5s")
+    (own,) = plan.deployments
+    words = words_of(export(plan, "vllm").files["serve.sh"])
+    most = int(words[words.index("--max-num-seqs") + 1])
+    late = {}
+    for sequences in (most, own.candidate.batch):
+        found = planopt.evaluate_serving(
+            **asked, accelerator="rtx-4090", max_sequences=sequences
+        )
+        late[sequences] = found.ttft_seconds.p95 or 0.0
+    assert late[most] < 5.0 < late[own.candidate.batch]
+    # Slots of a cache take no more of it than there is.
+    words = words_of(export(plan, "llama-cpp").files["serve.sh"])
+    context = int(words[words.index("-c") + 1])
+    assert context <= (own.evaluation.kv_capacity_tokens or 0)
+    assert int(words[words.index("-np") + 1]) == own.candidate.batch

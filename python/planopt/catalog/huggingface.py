@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from planopt.catalog.open import open_catalog
-from planopt.catalog.overlay import IDS, id_of, toml_value, write_overlay
+from planopt.catalog.overlay import IDS, id_of, toml_document, write_overlay
 from planopt.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 def import_hf(
@@ -35,30 +31,6 @@ def import_hf(
             help="name the model with `--name`",
         )
     model.update(id=id_, name=name or id_)
-    text = "\n".join(_table(model)) + "\n"
-    (file,) = write_overlay(Path(out), {f"models/{id_}.toml": text}, force=force)
+    files = {f"models/{id_}.toml": toml_document(model)}
+    (file,) = write_overlay(Path(out), files, force=force)
     return Path(file)
-
-
-def _table(table: Mapping[str, object], path: str = "") -> Iterator[str]:
-    """Write a table: its values first, then the tables inside of it."""
-    for key, value in table.items():
-        if not (isinstance(value, dict) or _tables(value)):
-            yield f"{key} = {toml_value(value)}"
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield f"[{path}{key}]"
-            yield from _table(value, f"{path}{key}.")
-        for item in _tables(value):
-            yield ""
-            yield f"[[{path}{key}]]"
-            yield from _table(item, f"{path}{key}.")
-
-
-def _tables(value: object) -> list[dict[str, object]]:
-    """Take the tables of a list that is of tables."""
-    return (
-        [each for each in value if isinstance(each, dict)]
-        if isinstance(value, list)
-        else []
-    )

@@ -44,7 +44,9 @@ def toml_value(value: object) -> str:
     return re.sub(r"[\ud800-\udfff]", lambda lone: rf"\\u{ord(lone[0]):04x}", text)
 
 
-def toml_document(table: Mapping[str, object], path: tuple[str, ...] = ()) -> str:
+def toml_document(
+    table: Mapping[str, object], path: tuple[str, ...] = (), head: str = "[{}]"
+) -> str:
     """Write a document: values of a table first, then the tables in it.
 
     A table with a ``value`` is one figure, which stands on a line with its source.
@@ -52,15 +54,18 @@ def toml_document(table: Mapping[str, object], path: tuple[str, ...] = ()) -> st
     lines, inner = [], []
     for name, value in table.items():
         key = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else toml_value(name)
-        if not isinstance(value, dict):
+        if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+            within = (*path, key)
+            inner += [toml_document(each, within, "[[{}]]") for each in value]
+        elif not isinstance(value, dict):
             lines.append(f"{key} = {toml_value(value)}\n")
         elif "value" in value:
             told = ", ".join(f"{word} = {toml_value(value[word])}" for word in value)
             lines.append(f"{key} = {{ {told} }}\n")
         else:
             inner.append(toml_document(value, (*path, key)))
-    head = f"[{'.'.join(path)}]\n" if path and lines else ""
-    return "\n".join(filter(None, [head + "".join(lines), *inner]))
+    title = f"{head.format('.'.join(path))}\n" if path and lines else ""
+    return "\n".join(filter(None, [title + "".join(lines), *inner]))
 
 
 def source_section(name: str, cite: str, date: str, status: str) -> str:

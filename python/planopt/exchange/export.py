@@ -145,8 +145,11 @@ def _said(
 
 
 def _own(role: Role, of: Tool) -> Terms:
-    """Terms that hang on the tool."""
-    return {"port": of.port, "file": f"{role.name}.yaml"}
+    """Terms that hang on the tool: a cache that is cut into slots has few."""
+    own: Terms = {"port": of.port, "file": f"{role.name}.yaml"}
+    if any(flag.term == "context_of_slots" for flag in of.flags):
+        own["sequences"] = role.terms["slots"]
+    return own
 
 
 def _files(plan: Plan, role: Role, said: Said, of: Tool) -> dict[str, str]:
@@ -184,7 +187,7 @@ def heading(
 
 def _benchmark(plan: Plan, role: Role, of: Tool) -> str:
     """Write a load like the plan's."""
-    users = int(plan.request.concurrency or role.terms["sequences"] or 1)
+    users = int(plan.request.concurrency or role.terms["slots"] or 1)
     words = bench_words(plan, role, of, users, 10 * users)
     head = ["the load of the plan; lengths are fixed where the plan spreads them"]
     return f"#!/bin/sh\n{comment(head)}set -eu\nexec {command(words)}\n"

@@ -189,7 +189,9 @@ def _formats(of: Candidate, shape: Shape) -> Terms:
 def _batches(
     plan: Plan, of: Candidate, evaluation: ServingEvaluation, shape: Shape
 ) -> Terms:
-    sequences = of.batch * of.in_flight * (2 if of.overlap == "two-batch" else 1)
+    slots = of.batch * of.in_flight * (2 if of.overlap == "two-batch" else 1)
+    most = max(_may_hold(plan), of.batch)
+    sequences = max(slots, most * of.in_flight)
     capacity = evaluation.kv_capacity_tokens
     tokens = None if capacity is None else int(capacity / of.dp)
     context = plan.request.context_tokens
@@ -201,15 +203,35 @@ def _batches(
         fits = [each for each in (shape.longest, tokens) if each is not None]
         context = min(fits, default=context)
     budget = plan.request.engine.get("token_budget")
+    cached = None if context is None else context * slots
+    if cached is not None and tokens is not None:
+        cached = min(cached, max(tokens * of.dp, slots))
     return {
         "sequences": sequences,
+        "slots": slots,
         "sequences_of_group": -(-sequences // of.dp),
-        "micro_batch_of_group": -(-of.batch // of.dp),
+        "micro_batch_of_group": -(-most // of.dp),
         "context": context,
-        "context_of_slots": None if context is None else context * sequences,
+        "context_of_slots": cached,
         "kv_tokens_of_group": tokens,
         "token_budget": budget if isinstance(budget, int) else None,
     }
+
+
+def _may_hold(plan: Plan) -> int:
+    """Tell how many sequences of a micro-batch the engine of a load was simulated with.
+
+    So many are there in the mean (`batch`), and more when many come at once.
+    """
+    if plan.request.percentile is None:
+        return 0
+    given = plan.request.engine.get("max_sequences")
+    if isinstance(given, int) or plan.facts is None:
+        return given if isinstance(given, int) else 0
+    fits = plan.facts.fits.get("assumptions")
+    engine = {} if fits is None else fits.table.get("engine", {})
+    assumed = engine.get("max_sequences", 0)
+    return int(assumed["value"] if isinstance(assumed, dict) else assumed)
 
 
 def _draft(of: Candidate) -> Terms:
