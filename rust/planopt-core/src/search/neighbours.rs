@@ -135,6 +135,11 @@ struct Length<'s> {
     stages: u32,
     replicas: Vec<Replica<'s>>,
     memory: Vec<Vec<StageMemory>>,
+    /// What every stretch takes on every kind, of one user alone, of a prompt, and of what a user has
+    /// in the middle of an answer.
+    alone: Vec<Vec<f64>>,
+    prompt: Vec<Vec<f64>>,
+    middle: Vec<Vec<f64>>,
 }
 
 /// What machines take for a step of so many sequences.
@@ -175,11 +180,11 @@ impl NeighbourSearch<'_> {
             let Some(length) = self.length(&shapes, stages) else {
                 break;
             };
-            if let Some(chain) = length.best(&machines) {
+            if let Some(chain) = length.best() {
                 if found.is_empty() {
                     longest = most.min(stages * LONGER);
                 }
-                found.push(length.mixed(chain));
+                found.push(chain);
             }
         }
         Ok(found)
@@ -237,44 +242,89 @@ impl NeighbourSearch<'_> {
             ));
         }
         let memory = replicas.iter().map(|own| own.stage_memory().collect());
+        let of = |step| replicas.iter().map(|own| seconds(own, step)).collect();
         Some(Length {
             search: self,
             stages,
             memory: memory.collect(),
+            alone: of(self.decode(1)),
+            prompt: of(self.prompt()),
+            middle: of(self.middle()),
             replicas,
         })
     }
+
+    /// A step in which so many users gain a token.
+    fn decode(&self, batch: u32) -> Step {
+        Step::decode(f64::from(batch), real(self.question.context))
+    }
+
+    /// A prompt that is read.
+    fn prompt(&self) -> Step {
+        Step::prefill(real(self.question.prompt))
+    }
+
+    /// What a user has in the middle of an answer, read again.
+    fn middle(&self) -> Step {
+        Step::prefill(real(self.question.prompt) + self.output / 2.0)
+    }
+}
+
+/// The first number of sequences above so many.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 1 and the most that is tried"
+)]
+fn sequences_beyond(many: f64) -> u32 {
+    many.min(f64::from(MOST_SEQUENCES)).floor() as u32 + 1
+}
+
+/// What every stretch of layers takes of a step.
+fn seconds(replica: &Replica, step: Step) -> Vec<f64> {
+    let mut seconds = Vec::new();
+    replica.each_stage(step, Overlap::None, |_, parts| {
+        seconds.push(parts.total().0);
+    });
+    seconds
 }
 
 impl Length<'_> {
-    /// The best chains of so many stages: those of the one that is fastest, or of machines mixed
-    /// otherwise, of which there are more. No chain holds more than the fastest: how many chains a
-    /// mixture makes says what it brings at most.
-    fn mixed(&self, (fastest, meets): (FoundChain, bool)) -> (FoundChain, bool) {
-        if self.search.target.is_none() || !meets {
-            return (fastest, meets);
-        }
-        let chains = |swarm: &Swarm| f64::from(swarm.chains) * swarm.uptime().running;
-        let each = fastest.tokens_per_second() / chains(&fastest.swarm);
-        let mut others: Vec<(f64, Vec<u32>)> = (self.mixtures().into_iter())
-            .map(|mixture| (chains(&self.swarm_of(&mixture, Vec::new())), mixture))
-            .collect();
-        others.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let mut best = fastest;
-        for (chains, mixture) in others {
+    /// The best chains of so many stages, and whether they meet the target: of the machines that are
+    /// fastest together, or of others of which there are more. Without a target, and where none meets
+    /// it, those that are fastest with a sequence to a stage.
+    fn best(&self) -> Option<(FoundChain, bool)> {
+        let all = self.search.machines();
+        let endless = Seconds(f64::INFINITY);
+        let swiftest = self.fastest(&all, 1, endless)?;
+        let Some(target) = self.search.target else {
+            return Some((self.balanced(&all, 1, endless)?, true));
+        };
+        let Some(mut best) = self.most(&all, 1, target) else {
+            return Some((self.balanced(&all, 1, endless)?, false));
+        };
+        let mut of = all;
+        let chains = |mixture: &[u32]| {
+            let swarm = self.swarm_of(mixture, Vec::new());
+            f64::from(swarm.chains) * swarm.uptime().running
+        };
+        for mixture in self.mixtures() {
             if self.search.stop.load(Ordering::Relaxed) {
                 break;
             }
-            if chains * each <= best.tokens_per_second() {
-                break;
-            }
-            if let Some((chain, true)) = self.best(&mixture)
+            // No user of any chain has more than one who is alone in the fastest.
+            let each = chains(&mixture) * f64::from(self.stages) / swiftest.alone.0;
+            let enough = best.tokens_per_second() / each;
+            if let Some(chain) = self.most(&mixture, sequences_beyond(enough), target)
                 && chain.tokens_per_second() > best.tokens_per_second()
             {
-                best = chain;
+                (best, of) = (chain, mixture);
             }
         }
-        (best, true)
+        let within = Seconds(1.0 / target);
+        let balanced = self.balanced(&of, best.batch, within);
+        let balanced = balanced.filter(|chain| chain.speed() >= target);
+        Some((balanced.unwrap_or(best), true))
     }
 
     /// Every way to take so many machines of the kinds that there are.
@@ -292,49 +342,39 @@ impl Length<'_> {
         whole.map(|(_, mixture)| mixture).collect()
     }
 
-    /// The best chain of these machines: with the most sequences at the target; where none meets
-    /// that, or nothing is asked for, with one of each stage.
-    fn best(&self, machines: &[u32]) -> Option<(FoundChain, bool)> {
-        let endless = Seconds(f64::INFINITY);
-        let Some(target) = self.search.target else {
-            return Some((self.balanced(machines, 1, endless)?, true));
-        };
+    /// The chain of these machines with the most sequences at the target, if it has room for so many.
+    fn most(&self, machines: &[u32], least: u32, target: f64) -> Option<FoundChain> {
         let within = Seconds(1.0 / target);
         let meets = |batch| {
             let chain = self.fastest(machines, batch, within)?;
             (chain.speed() >= target).then_some(chain)
         };
-        if meets(1).is_none() {
-            return Some((self.balanced(machines, 1, endless)?, false));
+        let mut best = meets(least)?;
+        let mut beyond = least.saturating_mul(2);
+        while beyond < MOST_SEQUENCES
+            && let Some(chain) = meets(beyond)
+        {
+            best = chain;
+            beyond *= 2;
         }
-        let (mut batch, mut beyond) = (1, 2);
-        while beyond < MOST_SEQUENCES && meets(beyond).is_some() {
-            (batch, beyond) = (beyond, beyond * 2);
-        }
-        while beyond - batch > 1 {
-            let middle = batch.midpoint(beyond);
-            if meets(middle).is_some() {
-                batch = middle;
-            } else {
-                beyond = middle;
+        while beyond - best.batch > 1 {
+            let middle = best.batch.midpoint(beyond);
+            match meets(middle) {
+                Some(chain) => best = chain,
+                None => beyond = middle,
             }
         }
-        let balanced = self.balanced(machines, batch, within);
-        let best = balanced.filter(|chain| chain.speed() >= target);
-        best.or_else(|| meets(batch)).map(|chain| (chain, true))
+        Some(best)
     }
 
     /// Times of a step, infinite where so many sequences have no room, or a line is longer busy with
     /// them than `most`.
     fn times(&self, batch: u32, most: Seconds) -> Times {
         let neighbours = self.search.neighbours;
-        let step = Step::decode(f64::from(batch), real(self.search.question.context));
+        let step = self.search.decode(batch);
         let mut stretches = Vec::new();
         for (replica, memory) in self.replicas.iter().zip(&self.memory) {
-            let mut seconds = Vec::with_capacity(memory.len());
-            replica.each_stage(step, Overlap::None, |_, parts| {
-                seconds.push(parts.total().0);
-            });
+            let mut seconds = seconds(replica, step);
             for (seconds, memory) in seconds.iter_mut().zip(memory) {
                 if !self.holds(replica, memory, batch).fits() {
                     *seconds = f64::INFINITY;
@@ -382,7 +422,7 @@ impl Length<'_> {
         let most = step * (1.0 / f64::from(self.stages));
         let times = self.times(batch, most);
         let chain = self.links(machines, &times, most)?;
-        Some(self.found(&chain, batch)).filter(|found| found.step <= step)
+        Some(self.found(&chain, batch, &times)).filter(|found| found.step <= step)
     }
 
     /// The chain of the shortest step, and of those the one whose slowest stage is fastest.
@@ -398,7 +438,7 @@ impl Length<'_> {
         limits.dedup();
         let step_at = |limit: f64| {
             let chain = self.links(machines, &times, Seconds(limit))?;
-            Some(self.found(&chain, batch).step.0)
+            Some(self.found(&chain, batch, &times).step.0)
         };
         // A tighter limit makes the way longer and the slowest stage faster: the step is shortest
         // where one overtakes the other.
@@ -418,7 +458,7 @@ impl Length<'_> {
             .get(limits.partition_point(longer))
             .or(limits.last())?;
         let chain = self.links(machines, &times, Seconds(*limit))?;
-        Some(self.found(&chain, batch))
+        Some(self.found(&chain, batch, &times))
     }
 
     fn links(&self, machines: &[u32], times: &Times, most: Seconds) -> Option<Vec<Link>> {
@@ -432,17 +472,16 @@ impl Length<'_> {
     }
 
     /// What each stage of a chain takes of a step, and all of it together.
-    fn turn(&self, chain: &[Link], step: Step) -> (Vec<Seconds>, Vec<Seconds>, Seconds) {
+    fn turn(
+        &self,
+        chain: &[Link],
+        step: Step,
+        taken: &[&[f64]],
+    ) -> (Vec<Seconds>, Vec<Seconds>, Seconds) {
         let layers = self.search.layers();
         let tokens = step.tokens();
-        let of_kind = |replica: &Replica| {
-            let mut times = Vec::new();
-            replica.each_stage(step, Overlap::None, |_, parts| times.push(parts.total()));
-            times
-        };
-        let times: Vec<Vec<Seconds>> = self.replicas.iter().map(of_kind).collect();
         let stages: Vec<Seconds> = (chain.iter())
-            .map(|link| times[link.kind][Stretches::index(layers, &link.layers)])
+            .map(|link| Seconds(taken[link.kind][Stretches::index(layers, &link.layers)]))
             .collect();
         let mut hops: Vec<Seconds> = (chain.windows(2))
             .map(|pair| self.hop(pair[0].kind, pair[1].kind, tokens))
@@ -456,9 +495,9 @@ impl Length<'_> {
     }
 
     /// Chains of these links, of whichever way to make up for a loss lets users have more.
-    fn found(&self, chain: &[Link], batch: u32) -> FoundChain {
-        let replayed = self.with_recovery(chain, batch, false);
-        let copied = self.with_recovery(chain, batch, true);
+    fn found(&self, chain: &[Link], batch: u32, times: &Times) -> FoundChain {
+        let replayed = self.with_recovery(chain, batch, times, false);
+        let copied = self.with_recovery(chain, batch, times, true);
         if copied.speed() > replayed.speed() {
             copied
         } else {
@@ -466,16 +505,21 @@ impl Length<'_> {
         }
     }
 
-    fn with_recovery(&self, chain: &[Link], batch: u32, copies: bool) -> FoundChain {
+    fn with_recovery(&self, chain: &[Link], batch: u32, times: &Times, copies: bool) -> FoundChain {
         let search = self.search;
         let sequences = f64::from(batch);
         let context = real(search.question.context);
-        let (stages, hops, turn) = self.turn(chain, Step::decode(sequences, context));
-        let (_, _, alone) = self.turn(chain, Step::decode(1.0, context));
+        let of = |known: &'_ [Vec<f64>], step| {
+            let known: Vec<&[f64]> = known.iter().map(Vec::as_slice).collect();
+            self.turn(chain, step, &known)
+        };
+        let decoded: Vec<&[f64]> = times.stretches.iter().map(Stretches::seconds).collect();
+        let (stages, hops, turn) = self.turn(chain, search.decode(batch), &decoded);
+        let (_, _, alone) = of(&self.alone, search.decode(1));
+        let (read, _, prefill) = of(&self.prompt, search.prompt());
+        let (replay, _, _) = of(&self.middle, search.middle());
         let prompt = real(search.question.prompt);
-        let (read, _, prefill) = self.turn(chain, Step::prefill(prompt));
-        let cached = prompt + search.output / 2.0;
-        let (replay, _, _) = self.turn(chain, Step::prefill(cached));
+        let cached = search.middle().tokens();
         let users = sequences * f64::from(self.stages);
         let (mut slowest, mut reading) = (Seconds::ZERO, Seconds::ZERO);
         let mut laid = Vec::new();
