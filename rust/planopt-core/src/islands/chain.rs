@@ -6,6 +6,9 @@ use std::ops::Range;
 /// States of a search, times what leads to each, at most: some seconds of work.
 const MOST_WORK: usize = 2_000_000_000;
 
+/// Share by which times are taken to be alike.
+const ALIKE: f64 = 1e-9;
+
 /// What stretches of layers take on machines of a kind: those from `first` to before `end`.
 #[derive(Clone, Debug)]
 pub struct Stretches {
@@ -76,7 +79,7 @@ impl Chains<'_> {
     /// The chain of so many stages that a token passes first, of which none takes longer than `most`:
     /// over all ways to cut the layers, and all orders of the machines. An exact dynamic programme:
     /// `best[end][used][kind]` is the least time to `end`, with so many machines of each kind `used`
-    /// and one of `kind` the last.
+    /// and one of `kind` the last. Of ways that take alike, that with the faster slowest stage.
     pub fn fastest(&self, stages: u32, most: Seconds) -> Option<Vec<Link>> {
         let kinds = self.machines.len();
         let sizes: Vec<usize> = (self.machines.iter())
@@ -87,6 +90,7 @@ impl Chains<'_> {
         let used = |set: usize, kind: usize| set / strides[kind] % sizes[kind];
         let place = |end: usize, set: usize, kind: usize| (end * all + set) * kinds + kind;
         let mut best = vec![f64::INFINITY; (self.layers + 1) * all * kinds];
+        let mut longest = vec![0.0_f64; best.len()];
         let mut from = vec![(0_usize, 0_usize); best.len()];
         let mut found: Option<(f64, usize, usize)> = None;
         let shortest = self.shortest(most.0);
@@ -104,24 +108,30 @@ impl Chains<'_> {
                         (stage - 1).max(shortest[kind][end])..end
                     };
                     let (mut least, mut way) = (f64::INFINITY, (0, 0));
+                    let mut slowest = f64::INFINITY;
                     for start in starts {
                         let own = self.stretches[kind].at(&(start..end));
                         if own > most.0 {
                             continue;
                         }
                         if stage == 1 {
-                            (least, way) = (own, (0, kinds));
+                            (least, slowest, way) = (own, own, (0, kinds));
                             continue;
                         }
                         for last in 0..kinds {
                             let there = best[place(start, before, last)];
                             let time = there + self.hops[last][kind] + own;
-                            if time < least {
-                                (least, way) = (time, (start, last));
+                            if time >= least * (1.0 + ALIKE) || time.is_infinite() {
+                                continue;
+                            }
+                            let slow = longest[place(start, before, last)].max(own);
+                            if time < least * (1.0 - ALIKE) || slow < slowest {
+                                (least, slowest, way) = (time, slow, (start, last));
                             }
                         }
                     }
                     best[place(end, set, kind)] = least;
+                    longest[place(end, set, kind)] = slowest;
                     from[place(end, set, kind)] = way;
                     let is_whole = end == self.layers && stage == stages as usize;
                     if is_whole && found.is_none_or(|(known, ..)| least < known) {
@@ -250,6 +260,8 @@ mod tests {
             Some(sizes)
         };
         assert_eq!(sizes(2.0), Some(vec![2, 2, 2]));
+        // Any cut takes as long: the one that is even is taken.
+        assert_eq!(sizes(6.0), Some(vec![2, 2, 2]));
         assert_eq!(sizes(1.5), None);
     }
 }
