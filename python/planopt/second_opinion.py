@@ -107,7 +107,7 @@ def _of_homes(plan: IslandsPlan | NeighboursPlan) -> Verdict:
         told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         unreadable = Mismatch("best", "chains or islands", "recomputable", told)
         mismatches, many = [unreadable], 0
-    return Verdict(mismatches, many, buys=True, carries_facts=False)
+    return Verdict(mismatches, many, buys=many > 0, carries_facts=False)
 
 
 def _verified(plan: PlanDocument, text: bytes) -> Verdict:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Table = Mapping[str, Any]
 
+_AGAIN = "recomputed from the page and the catalogs at hand"
 _HOUR = 3600
 _DAY = 24 * _HOUR
 _SEGMENT = 1460
@@ -231,7 +232,7 @@ def again(
         for field, value in leaves(name, computed(plan, one, facts)):
             figures += 1
             stated = stated_at(plan, field)
-            found += compared(field, stated, value, "recomputed from the page")
+            found += compared(field, stated, value, _AGAIN)
     return found, figures
 
 

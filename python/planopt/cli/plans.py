@@ -43,8 +43,8 @@ def verify(*, plan: str, json: bool = False) -> int:
     verdict = verify_file(Path(plan))
     problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
     tell(problems)
-    says_what = BOUGHT if verdict.buys else NOTHING_BOUGHT
-    says_what = says_what if verdict.carries_facts else OF_HOMES
+    says_what = BOUGHT if verdict.carries_facts else OF_HOMES
+    says_what = says_what if verdict.buys else NOTHING_BOUGHT
     computed = says_what.format(computed=verdict.figures) + _since(verdict.changed)
     show(
         {
