@@ -6,7 +6,7 @@ use planopt_core::catalog::{Policy, RequestOverhead};
 use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
 use planopt_core::serving::engine::{
     EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
-    StepWork, Traffic, Turns, most_per_second, simulate,
+    StepWork, Traffic, Turns, most_in_time, most_per_second, simulate,
 };
 
 /// A step as a roofline makes it: weights are read whatever the number of tokens, and arithmetic
@@ -351,6 +351,14 @@ impl Case {
             &Traffic::of(&self.load),
             Some(tpot),
         )
+    }
+
+    /// What none like it can exceed, with so many first tokens at most after so many seconds, where
+    /// requests come independently of each other.
+    pub(crate) fn bound_in_time(&self, ttft: f64, late: f64) -> Option<f64> {
+        let traffic = Traffic::of(&self.load);
+        matches!(self.load.arrivals, Arrivals::Poisson { .. })
+            .then(|| most_in_time(&self.step, &self.limits, &traffic, (ttft, late)))
     }
 
     /// What the simulator says.

@@ -225,6 +225,30 @@ fn none_beyond_its_bound(cases: impl Iterator<Item = Case>) {
     assert!(nearest > 0.6, "a bound that nothing comes near: {nearest}");
 }
 
+/// Nor with first tokens in time more than a queue of prompts alone: as a promise, what the load itself
+/// has at three percentiles.
+#[test]
+fn no_engine_carries_more_in_time_than_a_queue_of_its_prompts() {
+    let mut shares = Vec::new();
+    for number in 0..700 {
+        let case = cases::case(number);
+        let report = case.simulate(20_000, 2);
+        let ttft = report.ttft_seconds;
+        for (promise, late) in [(ttft.p50, 0.5), (ttft.p95, 0.05), (ttft.p99, 0.01)] {
+            let Some(bound) = case.bound_in_time(BEYOND * promise, late) else {
+                continue;
+            };
+            let share = report.requests_per_second / (BEYOND * bound);
+            println!("{number} {late} {share} {}", case.limits.micro_batches);
+            shares.push(share);
+        }
+    }
+    shares.sort_by(f64::total_cmp);
+    let worst = shares[shares.len() - 1];
+    assert!(worst <= 1.0 + SHORT, "{worst} of the bound");
+    assert!(worst > 0.6, "a bound that nothing comes near: {worst}");
+}
+
 /// What sessions find of their prompts is estimated without a simulation: the errors are points.
 #[test]
 fn what_sessions_find_is_what_is_simulated() {

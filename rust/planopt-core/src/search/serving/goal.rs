@@ -60,6 +60,11 @@ pub struct LatencyGoal {
 }
 
 impl LatencyGoal {
+    /// Whether requests come independently of each other.
+    pub(super) fn is_poisson(&self) -> bool {
+        self.at_random && self.arrival_cv.is_none()
+    }
+
     /// The time to the first token that is judged, as the closed form has it.
     pub(super) fn ttft_of(&self, estimate: &Estimate) -> f64 {
         match self.at {

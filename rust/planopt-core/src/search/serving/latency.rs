@@ -5,13 +5,13 @@ use super::goal::{Goal, LatencyGoal};
 use super::in_time::largest_in_time;
 use crate::catalog::Assumptions;
 use crate::compute::Step;
-use crate::load::{Arrivals, Start};
+use crate::load::{Arrivals, Start, Statistic};
 use crate::parallel::Batching;
 use crate::quantity::real;
 use crate::serving::Replica;
 use crate::serving::engine::{
     EngineLimits, Estimate, Estimator, ReplicaSteps, StepTime, StepWork, Turns, limits,
-    most_per_second,
+    most_in_time, most_per_second,
 };
 
 /// What a layout supplies within its latencies.
@@ -111,10 +111,18 @@ impl Most {
     }
 }
 
-/// Tokens per second that no engine exceeds in the long run.
+/// Tokens per second that no engine exceeds in the long run, nor with first tokens in time.
 fn most_tokens(steps: &ReplicaSteps, limits: &EngineLimits, latency: &LatencyGoal) -> f64 {
     let tpot = latency.tpot.map(|most| BEYOND * most);
-    BEYOND * most_per_second(steps, limits, &latency.traffic, tpot) * latency.output
+    let stable = most_per_second(steps, limits, &latency.traffic, tpot);
+    let in_time = match (latency.ttft, latency.at) {
+        (Some(ttft), Statistic::Percentile(share)) if latency.is_poisson() && stable > 0.0 => {
+            let promise = (BEYOND * ttft, 1.0 - share);
+            most_in_time(steps, limits, &latency.traffic, promise)
+        }
+        _ => f64::INFINITY,
+    };
+    BEYOND * stable.min(in_time) * latency.output
 }
 
 /// The most that a layout supplies within the goal's latencies.

@@ -29,7 +29,7 @@ const COARSE: f64 = 1.75;
 const CLOSE: f64 = 1e-3;
 
 /// Tokens of a step where the engine sets no limit: prompts are read whole.
-const LARGEST_STEP: f64 = 65536.0;
+pub(super) const LARGEST_STEP: f64 = 65536.0;
 
 /// Requests per second that no engine of such limits exceeds in the long run, with a time per
 /// output token of at most `tpot` seconds on average; 0 if a single sequence is too slow.

@@ -6,6 +6,7 @@
 
 mod ahead;
 mod arrivals;
+mod backlog;
 mod bound;
 mod draws;
 mod estimate;
@@ -25,6 +26,7 @@ mod step;
 mod table;
 mod window;
 
+pub use self::backlog::most_in_time;
 pub use self::bound::most_per_second;
 pub(crate) use self::draws::long_prompt;
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};

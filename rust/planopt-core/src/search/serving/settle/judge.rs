@@ -13,8 +13,11 @@ use crate::serving::engine::{
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Requests of the first look.
-const FIRST_LOOK: u64 = 1_000;
+/// Requests of the first look. Those below [`SHORT`] tell only of what is late by far.
+const FIRST_LOOK: u64 = 250;
+
+/// Requests below which a look is short.
+const SHORT: u64 = 1_000;
 
 /// Requests of the last look, by how hard a rate has been to decide.
 pub(super) const LEVELS: [u64; 4] = [4_000, 16_000, 64_000, 256_000];
@@ -40,6 +43,9 @@ const FINAL_SEED: u64 = 7;
 /// Standard errors within which a share of late requests is not told from what is allowed. Half as
 /// much stays open with 2 as with 2.86, and the final run catches what slips.
 const TWO_SIGMA: f64 = 2.0;
+
+/// The same of a short look, whose errors are known less well.
+const FIVE_SIGMA: f64 = 5.0;
 
 /// Standard errors by which the last look and the final run must be below what is allowed: 95 %
 /// one-sided.
@@ -245,7 +251,12 @@ impl Judge<'_> {
         is_last: bool,
     ) -> Verdict {
         let judged = self.judged(report);
-        let is_late = |(of, most): &(Share, f64)| of.mean - TWO_SIGMA * of.error > *most;
+        let errors = if requests < SHORT {
+            FIVE_SIGMA
+        } else {
+            TWO_SIGMA
+        };
+        let is_late = |(of, most): &(Share, f64)| of.mean - errors * of.error > *most;
         // Who is refused waits for ever, and so does the mean.
         let no_mean = self.goal.at == Statistic::Mean && report.refused > 0;
         let cannot = report.overloaded && requests >= LEAST_GOOD;

@@ -239,6 +239,16 @@ impl Traffic {
         self.prompt.strata[at] * f64::midpoint(1.0, self.hit_rate)
     }
 
+    /// Prompts by their length: the share of each stratum, tokens to read, and tokens that one of
+    /// these looks at.
+    pub(in crate::serving::engine) fn prompts(&self) -> impl Iterator<Item = (f64, f64, f64)> {
+        let strata = if self.prompts_are_alike { 1 } else { STRATA };
+        (0..strata).map(move |at| {
+            let share = if strata == 1 { 1.0 } else { weight(at) };
+            (share, self.read(at), self.attended_tokens(at))
+        })
+    }
+
     /// Mean of a figure over the strata of prompts: that of one where all are as long.
     pub(super) fn mean(&self, of: impl Fn(usize) -> f64) -> f64 {
         if self.prompts_are_alike {
