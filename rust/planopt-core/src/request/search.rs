@@ -457,6 +457,7 @@ fn guessed<'g>(
             part,
             accelerator: &names.accelerator,
             host: &names.host,
+            network: names.network.as_deref(),
             layout: guess.layout(row),
             rate,
         })

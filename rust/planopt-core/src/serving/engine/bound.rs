@@ -68,22 +68,6 @@ pub fn most_per_second(
         .min(resident)
         .min(budget)
         .max(1.0);
-    let in_time = |sequences| tpot.is_none_or(|most| again(0.0, sequences) <= most);
-    if !in_time(1.0) {
-        return 0.0;
-    }
-    let (mut sequences, mut late) = (1.0, places);
-    if in_time(places) {
-        sequences = places;
-    }
-    while late - sequences > CLOSE * sequences {
-        let middle = f64::midpoint(sequences, late);
-        if in_time(middle) {
-            sequences = middle;
-        } else {
-            late = middle;
-        }
-    }
     let carried = |sequences: f64| {
         let beside = (sequences * read / behind).min(budget - sequences).max(0.0);
         let hidden = (sequences / behind).min(beside / read) / again(beside, sequences);
@@ -92,6 +76,24 @@ pub fn most_per_second(
         let full = 1.0 / (behind * decode / sequences + read * added);
         hidden.max(full)
     };
+    let in_time =
+        |sequences| tpot.is_none_or(|most| sequences / (behind * carried(sequences)) <= most);
+    if tpot.is_some_and(|most| again(0.0, 1.0) > most) {
+        return 0.0;
+    }
+    let (mut sequences, mut late) = (0.0, places);
+    if in_time(places) {
+        sequences = places;
+    }
+    while late - sequences > CLOSE * late {
+        let middle = f64::midpoint(sequences, late);
+        if in_time(middle) {
+            sequences = middle;
+        } else {
+            late = middle;
+        }
+    }
+    let sequences = late;
     // One number is best, and what is carried falls to both sides of it: coarse steps find about
     // where.
     let mut best = (sequences, carried(sequences));
@@ -99,9 +101,9 @@ pub fn most_per_second(
         let (middle, most) = (best.0, sequences);
         let mut at = (middle * COARSE).min(most);
         let least = if apart == COARSE {
-            1.0
+            most.min(1.0)
         } else {
-            (middle / COARSE).max(1.0)
+            (middle / COARSE).max(most.min(1.0))
         };
         while at >= least {
             let found = carried(at);

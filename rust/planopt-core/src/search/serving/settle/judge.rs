@@ -19,8 +19,10 @@ const FIRST_LOOK: u64 = 250;
 /// Requests below which a look is short.
 const SHORT: u64 = 1_000;
 
-/// Requests of the last look, by how hard a rate has been to decide.
+/// Requests of the last look, by how hard a rate has been to decide, where one in twenty may be late;
+/// the fewer may be, the more it takes until some are.
 pub(super) const LEVELS: [u64; 4] = [4_000, 16_000, 64_000, 256_000];
+const ONE_IN_TWENTY: f64 = 0.05;
 
 /// Requests of the run that what is bought must pass.
 const FINAL_REQUESTS: u64 = 64_000;
@@ -115,12 +117,13 @@ impl Judge<'_> {
         let mut report = LoadReport::default();
         let mut requests = FIRST_LOOK;
         let mut seed = FIRST_SEED;
-        while requests <= LEVELS[level] {
+        let most = self.most_requests(level);
+        while requests <= most {
             report = self.run(step, limits, (1, rate), (requests, seed), self.over);
             if report.interrupted || self.over.load(Ordering::Relaxed) {
                 break;
             }
-            let is_last = requests == LEVELS[LEVELS.len() - 1];
+            let is_last = 2 * requests > LEVELS[LEVELS.len() - 1];
             let found = self.look(&report, rate, fluid, requests, is_last);
             if found != Verdict::Open && (found == before || is_last) {
                 return (found, report);
@@ -130,6 +133,16 @@ impl Judge<'_> {
             seed += 1;
         }
         (Verdict::Open, report)
+    }
+
+    /// Requests of the last look of a level.
+    fn most_requests(&self, level: usize) -> u64 {
+        let rarer = match self.goal.at {
+            Statistic::Percentile(share) => (ONE_IN_TWENTY / (1.0 - share)).max(1.0),
+            Statistic::Mean => 1.0,
+        };
+        let most = LEVELS[level] * u64::from(whole(rarer));
+        most.min(LEVELS[LEVELS.len() - 1])
     }
 
     /// What the final run of replicas shows of the rate of each, and what came of it.

@@ -16,7 +16,8 @@ use crate::search::serving::latency::{LEAST_LOAD, Most, Supply, alone, supply, w
 use crate::search::serving::reduce::{Demand, reduce};
 use crate::search::serving::units::{Candidate, Divisions, Task};
 use crate::serving::engine::{
-    EngineLimits, LoadReport, Remembered, ReplicaSteps, SessionsKept, StepTable, limits,
+    EngineLimits, LoadReport, Remembered, ReplicaSteps, SessionsKept, StepSeconds, StepTable,
+    StepTime, StepWork, limits,
 };
 use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
@@ -79,7 +80,7 @@ impl Line<'_> {
 pub(super) struct Bracket {
     /// The largest that was decided to hold, or none.
     pub(super) good: f64,
-    /// The smallest that was decided to be late; before that, what none can exceed.
+    /// The smallest that was decided to be late, if any was.
     pub(super) late: f64,
     /// The smallest that the longest look left open.
     pub(super) open: f64,
@@ -141,7 +142,7 @@ impl Bracket {
 
     /// Just below a rate that is refused, or what none can exceed: users are whole.
     fn below(&self, refused: f64, share: Option<f64>) -> f64 {
-        if refused >= self.fluid {
+        if refused > self.fluid {
             self.fluid
         } else {
             share.map_or(refused - 1.0, |share| share * refused)
@@ -149,17 +150,37 @@ impl Bracket {
     }
 }
 
+/// What is the same of replicas that are worth comparing: the place of their accelerator, how they are
+/// divided, and their micro-batches.
+pub(super) type Division = (usize, Layout, u32);
+
 /// A replica that can be had.
 #[derive(Debug)]
 pub(super) struct Kind {
     line: usize,
+    /// Place of its accelerator among those that the model was priced on.
+    prepared: usize,
     layout: Layout,
     placement: Placement,
     in_flight: u32,
     most: Most,
+    paces: [StepSeconds; STEPS_COMPARED],
     pub(super) bracket: Bracket,
     table: Option<StepTable>,
 }
+
+/// Steps by which replicas of one layout are compared: what they wait for each other with the fewest
+/// tokens and with many, to read and to decode.
+const STEPS_COMPARED: usize = 4;
+const FEW: f64 = 1.0;
+const MANY_SEQUENCES: f64 = 64.0;
+const MANY_TOKENS: f64 = 2048.0;
+
+/// By how much the rate that is looked at first is above where the closed form puts the most.
+const ABOVE_ESTIMATE: f64 = 1.3;
+
+/// Of the rate that is asked for, the least that is looked at before it.
+const FAR_BELOW: f64 = 1.0 / 4.0;
 
 /// The kinds of one part, and who judges them.
 pub(super) struct Kinds<'s, 'a> {
@@ -173,10 +194,6 @@ pub(super) struct Kinds<'s, 'a> {
 /// A unit, and the kind of its replicas by its place.
 pub(super) type OfKind<'a> = (usize, FoundUnit<'a>);
 
-/// What none is asked to carry beyond all users: below a whole one, and above none, so that all of them
-/// may be decided late.
-const BEYOND_ALL: f64 = 0.5;
-
 /// Ratio of bracket ends up to which a rate is sought, before a purchase asks for one.
 const NARROW: f64 = 1.03;
 
@@ -187,6 +204,21 @@ impl Kind {
     /// How the replica is divided.
     pub(super) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// What it is compared by.
+    pub(super) fn division(&self) -> Division {
+        (self.prepared, self.layout, self.in_flight)
+    }
+
+    /// Whether no step of it is faster than that of another replica of the same division, of which it
+    /// has no more room: it carries no more then.
+    pub(super) fn is_behind(&self, other: &Self) -> bool {
+        let steps = self.paces.iter().zip(&other.paces);
+        let mut slower = steps.map(|(mine, theirs)| {
+            mine.latency >= theirs.latency && mine.interval >= theirs.interval
+        });
+        self.most.capacity <= other.most.capacity && slower.all(|is| is)
     }
 }
 
@@ -277,6 +309,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 if place == next {
                     kinds.push(Kind {
                         line: all.lines.len(),
+                        prepared: line.prepared,
                         ..kind
                     });
                 }
@@ -347,27 +380,44 @@ impl<'s, 'a> Kinds<'s, 'a> {
         verdict
     }
 
-    /// Decides the rate that an estimate asks of a kind, taking its time; where that is not good, finds
-    /// one that is.
+    /// Decides a rate of a kind. Where nothing is known of it a lower one comes first, above where the
+    /// closed form puts the most: what is late there need not be asked again at each rate between.
+    pub(super) fn look(&self, kind: &mut Kind, rate: f64) -> Verdict {
+        if !kind.bracket.is_known() {
+            let about = self.estimated(kind).unwrap_or(0.0);
+            let first = (ABOVE_ESTIMATE * about).max(FAR_BELOW * rate);
+            let first = rounded(first, self.judge.is_closed());
+            if first < rate && self.decide(kind, first) == Verdict::Late {
+                return Verdict::Late;
+            }
+        }
+        self.decide(kind, rate)
+    }
+
+    /// Decides the rate that an estimate asks of a kind, with a second look where the first leaves it
+    /// open; where that is not good, finds one that is.
     pub(super) fn look_at_guess(&self, kind: &mut Kind, rate: Option<f64>) {
         let is_closed = self.judge.is_closed();
         let rate = rate.map(|rate| rounded(rate, is_closed));
         if let Some(rate) = rate.filter(|rate| *rate <= kind.bracket.fluid) {
-            while self.decide(kind, rate) == Verdict::Open && kind.bracket.look_closer() {}
+            if self.decide(kind, rate) == Verdict::Open && kind.bracket.look_closer() {
+                self.decide(kind, rate);
+            }
         }
         if kind.bracket.good <= 0.0 {
-            self.narrow(kind);
+            self.narrow(kind, rate.unwrap_or(kind.bracket.fluid));
         }
     }
 
-    /// Finds about where the rate of a kind lies: from where the closed form puts it.
-    pub(super) fn narrow(&self, kind: &mut Kind) {
+    /// Finds about where the rate of a kind lies: from where the closed form puts it, or if that knows
+    /// of none from the rate that is asked for.
+    pub(super) fn narrow(&self, kind: &mut Kind, asked: f64) {
         let is_closed = self.judge.is_closed();
         let least = LEAST_LOAD * kind.bracket.fluid;
         if kind.bracket.good <= 0.0 && !kind.bracket.is_known() {
             let mut rate = self
                 .estimated(kind)
-                .unwrap_or(least)
+                .unwrap_or(asked)
                 .clamp(least, kind.bracket.fluid);
             let mut steps = STEPS
                 .into_iter()
@@ -519,7 +569,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
 impl Bracket {
     /// Whether any rate has been decided.
     fn is_known(&self) -> bool {
-        self.late < self.fluid || self.good > 0.0
+        self.late.is_finite() || self.good > 0.0
     }
 }
 
@@ -604,7 +654,7 @@ fn of_candidate<'a>(
     }
     let fluid = if is_closed {
         let carried = f64::from(most.batch) * most.micro_batches;
-        users.map_or(carried, |all| carried.min(all + BEYOND_ALL))
+        users.map_or(carried, |all| carried.min(all))
     } else {
         most.tokens_per_second / latency.output
     };
@@ -618,14 +668,24 @@ fn of_candidate<'a>(
         .iter()
         .flatten()
         .map(|&unit| FoundUnit::supplying(supply, in_flight, unit, question.overlap, assumptions));
+    let steps = ReplicaSteps { replica, in_flight };
+    let context = latency.traffic.usual_context();
+    let compared = [
+        StepWork::decode(FEW, context),
+        StepWork::decode(MANY_SEQUENCES, context),
+        StepWork::default().with_chunk(FEW, 0.0),
+        StepWork::default().with_chunk(MANY_TOKENS, 0.0),
+    ];
     let kind = Kind {
         line: 0,
+        prepared: 0,
+        paces: compared.map(|work| steps.seconds(&work)),
         layout: *layout,
         placement: *placement,
         in_flight,
         most,
         bracket: Bracket {
-            late: fluid,
+            late: f64::INFINITY,
             open: f64::INFINITY,
             fluid,
             ..Bracket::default()
@@ -658,6 +718,20 @@ mod tests {
         }
         assert!(!bracket.look_closer());
         assert!(bracket.worth(true) < 5.0);
+    }
+
+    #[test]
+    fn the_most_that_any_can_may_be_late_too() {
+        let mut bracket = Bracket {
+            late: f64::INFINITY,
+            open: f64::INFINITY,
+            fluid: 2.0,
+            ..Bracket::default()
+        };
+        assert_eq!(bracket.worth(true), 2.0);
+        bracket.late = 2.0;
+        assert_eq!(bracket.worth(true), 1.0);
+        assert!(bracket.worth(false) < 2.0 && bracket.not_late(false) < 2.0);
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod settling;
 use self::fronts::{Column, cheapest_with_spare};
 use self::judge::Verdict;
 pub use self::kinds::SettledPart;
-use self::kinds::{Kind, Kinds, OfKind, rounded};
+use self::kinds::{Division, Kind, Kinds, OfKind, rounded};
 pub use self::settling::{Guessed, Settling};
 use super::found::{FoundUnit, SearchResult};
 use super::latency::whole;
@@ -122,6 +122,8 @@ struct Loop<'l, 's, 'a> {
     of_part: Vec<usize>,
     kinds: Vec<Kind>,
     units: Vec<OfKind<'a>>,
+    /// Places of the kinds of each part that are divided alike.
+    divisions: BTreeMap<(usize, Division), Vec<usize>>,
     settling: Settling<'s>,
     buyer: Buyer<'l>,
 }
@@ -150,6 +152,7 @@ pub fn settle<'a>(
         of_part: Vec::new(),
         kinds: Vec::new(),
         units: Vec::new(),
+        divisions: BTreeMap::new(),
         settling,
         buyer,
     };
@@ -160,6 +163,10 @@ pub fn settle<'a>(
     for &part in parts {
         let (of_part, kinds, units, result) = Kinds::of(part, users, settling);
         let before = all.kinds.len();
+        for (place, kind) in kinds.iter().enumerate() {
+            let alike = all.divisions.entry((all.parts.len(), kind.division()));
+            alike.or_default().push(before + place);
+        }
         all.units
             .extend(units.into_iter().map(|(kind, unit)| (before + kind, unit)));
         all.of_part.resize(before + kinds.len(), all.parts.len());
@@ -256,10 +263,12 @@ impl<'a> Loop<'_, '_, 'a> {
         for (kind, unit) in &self.units {
             let hardware = &unit.unit.hardware;
             let layout = self.kinds[*kind].layout();
+            let network = hardware.network.map(|(network, _)| network.id.as_str());
             let same = self.settling.guess.iter().find(|guess| {
                 guess.part == self.of_part[*kind]
                     && guess.accelerator == hardware.accelerator.id
                     && guess.host == hardware.host.id
+                    && guess.network == network
                     && (guess.layout.degrees(), guess.layout.pp) == (layout.degrees(), layout.pp)
             });
             if let Some(guess) = same {
@@ -412,8 +421,12 @@ impl<'a> Loop<'_, '_, 'a> {
             }
         }
         let is_closed = self.is_closed();
-        let (parts, of_part) = (&self.parts, &self.of_part);
         let is_first = high.is_none();
+        let used: BTreeMap<usize, f64> = used
+            .into_iter()
+            .map(|(kind, rate)| (self.fastest_open(kind, rate), rate))
+            .collect();
+        let (parts, of_part) = (&self.parts, &self.of_part);
         let wanted: Vec<(usize, &mut Kind, f64)> = self
             .kinds
             .iter_mut()
@@ -424,16 +437,50 @@ impl<'a> Loop<'_, '_, 'a> {
             let part = &parts[of_part[place]];
             let is_new = kind.bracket.good <= 0.0;
             if is_first && is_new && kind.bracket.lates == 0 {
-                part.narrow(kind);
+                part.narrow(kind, rate);
             }
             let rate = rounded(rate, is_closed);
             if rate > kind.bracket.good && rate <= kind.bracket.worth(is_closed) {
-                part.decide(kind, rate);
+                part.look(kind, rate);
             }
             if kind.bracket.lates == NARROWED_AFTER {
-                part.narrow(kind);
+                part.narrow(kind, rate);
             }
         });
+        for kind in used.into_keys() {
+            self.tell_those_behind(kind);
+        }
+    }
+
+    /// The fastest replica of the division of a kind of which it is not known whether it carries a
+    /// rate: if that is late, so are all that are behind it.
+    fn fastest_open(&self, kind: usize, rate: f64) -> usize {
+        let is_closed = self.is_closed();
+        let is_open = |other: &Kind| {
+            let Kind { bracket, .. } = other;
+            bracket.good < rate && rate <= bracket.worth(is_closed)
+        };
+        let division = self.divisions[&(self.of_part[kind], self.kinds[kind].division())].iter();
+        division.fold(kind, |fastest, &other| {
+            let (known, other_kind) = (&self.kinds[fastest], &self.kinds[other]);
+            let is_ahead = known.is_behind(other_kind) && !other_kind.is_behind(known);
+            if is_ahead && is_open(other_kind) {
+                other
+            } else {
+                fastest
+            }
+        })
+    }
+
+    /// A rate that a kind carries too late is late with those that are behind it.
+    fn tell_those_behind(&mut self, kind: usize) {
+        let late = self.kinds[kind].bracket.late;
+        for &other in &self.divisions[&(self.of_part[kind], self.kinds[kind].division())] {
+            let is_later = late < self.kinds[other].bracket.late;
+            if is_later && self.kinds[other].is_behind(&self.kinds[kind]) {
+                self.kinds[other].bracket.late = late;
+            }
+        }
     }
 
     /// The rate at which copies of a unit are a purchase that is just cheaper than one that is known.

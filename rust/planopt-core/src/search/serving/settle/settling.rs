@@ -32,6 +32,8 @@ pub struct Guessed<'s> {
     pub accelerator: &'s str,
     /// Host.
     pub host: &'s str,
+    /// Network, where hosts are joined by one.
+    pub network: Option<&'s str>,
     /// How each replica is divided.
     pub layout: Layout,
     /// What each replica must carry, where that is known.
