@@ -361,6 +361,13 @@ impl Case {
             .then(|| most_in_time(&self.step, &self.limits, &traffic, (ttft, late)))
     }
 
+    /// The same with steps that take so many times longer before they start, and for each token.
+    pub(crate) fn with_slower_steps(mut self, overhead: f64, per_token: f64) -> Self {
+        self.step.overhead *= overhead;
+        self.step.per_token *= per_token;
+        self
+    }
+
     /// What the simulator says.
     pub(crate) fn simulate(&self, requests: u64, seed: u64) -> LoadReport {
         let pool = Pool {

@@ -230,16 +230,15 @@ fn none_beyond_its_bound(cases: impl Iterator<Item = Case>) {
 #[test]
 fn no_engine_carries_more_in_time_than_a_queue_of_its_prompts() {
     let mut shares = Vec::new();
-    for number in 0..700 {
+    for number in 0..60 {
         let case = cases::case(number);
-        let report = case.simulate(20_000, 2);
+        let report = case.simulate(10_000, 2);
         let ttft = report.ttft_seconds;
         for (promise, late) in [(ttft.p50, 0.5), (ttft.p95, 0.05), (ttft.p99, 0.01)] {
             let Some(bound) = case.bound_in_time(BEYOND * promise, late) else {
                 continue;
             };
             let share = report.requests_per_second / (BEYOND * bound);
-            println!("{number} {late} {share} {}", case.limits.micro_batches);
             shares.push(share);
         }
     }
@@ -247,6 +246,31 @@ fn no_engine_carries_more_in_time_than_a_queue_of_its_prompts() {
     let worst = shares[shares.len() - 1];
     assert!(worst <= 1.0 + SHORT, "{worst} of the bound");
     assert!(worst > 0.6, "a bound that nothing comes near: {worst}");
+}
+
+/// Steps that wait longer for each other serve nobody sooner: what is late with a fast network is late
+/// with a slow one.
+#[test]
+fn slower_steps_are_no_sooner() {
+    let mut slower = 0;
+    for number in 0..60 {
+        let case = cases::case(number);
+        let behind = case.clone().with_slower_steps(1.3, 1.1);
+        let (fast, slow) = (case.simulate(6_000, 2), behind.simulate(6_000, 2));
+        for (soon, late) in [
+            (fast.ttft_seconds, slow.ttft_seconds),
+            (fast.tpot_seconds, slow.tpot_seconds),
+        ] {
+            for (soon, late) in [(soon.mean, late.mean), (soon.p95, late.p95)] {
+                assert!(
+                    late >= soon * (1.0 - SHORT),
+                    "case {number}: {late} after {soon}"
+                );
+                slower += usize::from(late > 1.05 * soon);
+            }
+        }
+    }
+    assert!(slower > 60, "steps that hardly differ: {slower}");
 }
 
 /// What sessions find of their prompts is estimated without a simulation: the errors are points.

@@ -6,14 +6,16 @@
 //! there are `m`, `t(p, n)` the time until the same one steps again, and `d(n) = t(0, n)`:
 //!
 //! ```text
-//! F = max over n with d(n) <= tpot of
-//!     m max( min(n/b, p/s) / t(p, n),  1 / (b d(n)/n + s (t(B, n) - d(n))/B) ),
-//!     p = min(n s/b, B - n);   and F <= m B / (s t(B, 0))
+//! f(n) = max( min(n/b, p/s) / t(p, n),  1 / (b d(n)/n + s (t(B, n) - d(n))/B) ),
+//!     p = min(n s/b, B - n)
+//! F = m max of f(n) over n with n/(b f(n)) <= tpot;   and F <= m B / (s t(B, 0))
 //! ```
 //!
 //! The first term is for chunks that hide behind weights, the second for full ones. `n` is at most
-//! what the cache holds on average (Little's law on tokens held). That `d(n) <= tpot` is a law for
-//! the mean; for a percentile, and for steps that are not quite convex, callers leave room above.
+//! what the cache holds on average (Little's law on tokens held), and `n/(b f(n))` is what a token
+//! takes, prompts between tokens included (the same law on those who decode). That it is at most
+//! `tpot` is a law for the mean; for a percentile, and for steps that are not quite convex, callers
+//! leave room above.
 
 use super::estimate::Traffic;
 use super::limits::EngineLimits;
