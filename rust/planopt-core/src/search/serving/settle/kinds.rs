@@ -399,10 +399,11 @@ impl<'s, 'a> Kinds<'s, 'a> {
     pub(super) fn look_at_guess(&self, kind: &mut Kind, rate: Option<f64>) {
         let is_closed = self.judge.is_closed();
         let rate = rate.map(|rate| rounded(rate, is_closed));
-        if let Some(rate) = rate.filter(|rate| *rate <= kind.bracket.fluid) {
-            if self.decide(kind, rate) == Verdict::Open && kind.bracket.look_closer() {
-                self.decide(kind, rate);
-            }
+        if let Some(rate) = rate.filter(|rate| *rate <= kind.bracket.fluid)
+            && self.decide(kind, rate) == Verdict::Open
+            && kind.bracket.look_closer()
+        {
+            self.decide(kind, rate);
         }
         if kind.bracket.good <= 0.0 {
             self.narrow(kind, rate.unwrap_or(kind.bracket.fluid));
