@@ -729,10 +729,10 @@ mod tests {
             fluid: 2.0,
             ..Bracket::default()
         };
-        assert_eq!(bracket.worth(true), 2.0);
+        assert!(bracket.worth(true) > 1.5 && bracket.not_late(true) > 1.5);
         bracket.late = 2.0;
-        assert_eq!(bracket.worth(true), 1.0);
-        assert!(bracket.worth(false) < 2.0 && bracket.not_late(false) < 2.0);
+        assert!(bracket.worth(true) < 1.5 && bracket.worth(false) < 2.0);
+        assert!(bracket.not_late(true) < 1.5 && bracket.not_late(false) < 2.0);
     }
 
     #[test]
