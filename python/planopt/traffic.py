@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+from datetime import datetime, timezone
 from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +14,8 @@ from planopt.files import read
 from planopt.loads import Arrivals, Sizes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from planopt.options import Asked
 
 LARGEST_COUNT = 2**31
@@ -21,6 +25,24 @@ LEAST_CV, MOST_CV = 0.01, 100.0
 """How unevenly requests may be said to come (`--arrival-cv`)."""
 MOST_DIGITS = 20
 """Of a number of tokens: those of any 64-bit integer."""
+MICROSECONDS = 26
+"""Characters of a moment to its microseconds; Azure's have a digit more."""
+
+
+def _moment(text: str) -> float:
+    moment = datetime.fromisoformat(text[:MICROSECONDS])
+    return moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp()
+
+
+PROMPTS = ("prompt", "ContextTokens", "Request tokens", "input_length")
+ANSWERS = ("output", "GeneratedTokens", "Response tokens", "output_length")
+TIMES: dict[str, Callable[[str], float]] = {
+    "seconds": float,
+    "TIMESTAMP": _moment,
+    "Timestamp": float,
+    "timestamp": lambda milliseconds: float(milliseconds) / 1e3,
+}
+"""Columns: planopt's own, and those of Azure's, BurstGPT's and Mooncake's traces."""
 
 
 class Traffic(NamedTuple):
@@ -65,19 +87,21 @@ class Traffic(NamedTuple):
 def read_traffic(asked: Asked) -> Traffic | None:
     """Read one's own traffic: a CSV with the columns ``prompt`` and ``output``.
 
-    A column ``seconds`` says when each request arrived, in growing order.
+    A column ``seconds`` says when each request arrived, in growing order. Traces of
+    Azure, BurstGPT (CSV) and Mooncake (a JSON object on each line) are read as they
+    are published.
     """
     if "traffic" not in asked.given:
         return None
     path = str(asked.given["traffic"])
     accepted = (
         "a CSV with the columns prompt and output, in tokens up to "
-        f"{LARGEST_COUNT}, and seconds, in growing order up to {LARGEST_QUANTITY:g}"
+        f"{LARGEST_COUNT}, and seconds, in growing order up to {LARGEST_QUANTITY:g}; "
+        "or a trace of Azure, BurstGPT or Mooncake"
     )
     try:
-        lines = io.StringIO(read(path).decode("utf-8-sig"), newline="")
-        rows = _requests(csv.DictReader(lines))
-    except (OSError, ValueError, csv.Error) as error:
+        rows = _requests(read(path).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
         asked.problem(
             "E002",
             f"cannot be read as traffic: {error}",
@@ -98,41 +122,62 @@ def read_traffic(asked: Asked) -> Traffic | None:
     return Traffic(prompts, answers, [each - seconds[0] for each in seconds])
 
 
-def _requests(table: csv.DictReader[str]) -> list[tuple[int, int, float | None]]:
+def _rows(text: str) -> tuple[list[str], Iterable[tuple[int, Mapping[str, object]]]]:
+    """Read names of columns, and the rows with their lines."""
+    if not text.lstrip().startswith("{"):
+        table = csv.DictReader(io.StringIO(text, newline=""))
+        names = [*(table.fieldnames or ())]
+        return names, ((table.line_num, row) for row in table)
+    lines = [*enumerate(text.splitlines(), 1)]
+    read = ((at, json.loads(line)) for at, line in lines if line.strip())
+    objects = [(at, row if isinstance(row, dict) else {}) for at, row in read]
+    return [*objects[0][1]], objects
+
+
+def _requests(text: str) -> list[tuple[int, int, float | None]]:
     """Read prompt, output and, where it is said, time of each request."""
-    if missing := {"prompt", "output"} - set(table.fieldnames or ()):
+    names, read = _rows(text)
+    columns = [
+        next((name for name in known if name in names), None)
+        for known in (PROMPTS, ANSWERS, TIMES)
+    ]
+    prompt, answer, time = columns
+    if prompt is None or answer is None:
+        missing = [known[0] for known in (PROMPTS, ANSWERS) if not {*known} & {*names}]
         message = f"no column {' and no column '.join(sorted(missing))}"
         raise ValueError(message)
     rows: list[tuple[int, int, float | None]] = []
-    latest = -LARGEST_QUANTITY
+    latest, line = -LARGEST_QUANTITY, 0
     try:
-        for row in table:
-            seconds = _seconds(row.get("seconds"), latest)
-            latest = latest if seconds is None else seconds
-            rows.append((_tokens(row["prompt"]), _tokens(row["output"]), seconds))
+        for at, row in read:
+            line = at
+            cell = None if time is None else row.get(time)
+            seconds = None if cell in (None, "") else TIMES[time or ""](f"{cell}")
+            latest = _after(seconds, latest)
+            rows.append((_tokens(row.get(prompt)), _tokens(row.get(answer)), seconds))
     except ValueError as error:
-        message = f"line {table.line_num}: {error}"
+        message = f"line {line}: {error}"
         raise ValueError(message) from error
     return rows
 
 
-def _seconds(cell: str | None, latest: float) -> float | None:
-    """Read when a request arrives, not before the latest of those above it."""
-    if not cell:
-        return None
-    seconds = float(cell)
+def _after(seconds: float | None, latest: float) -> float:
+    """Refuse a request that arrives before the latest of those above it."""
+    if seconds is None:
+        return latest
     if not latest <= seconds <= LARGEST_QUANTITY:
         message = f"{seconds:g} seconds after {latest:g}"
         raise ValueError(message)
     return seconds
 
 
-def _tokens(cell: str | None) -> int:
+def _tokens(cell: object) -> int:
     """Read a number of tokens; where it is 0 there is one all the same."""
-    if cell is None or not cell.strip().isdecimal() or len(cell) > MOST_DIGITS:
-        message = f"`{(cell or '')[:MOST_DIGITS]}` is no number of tokens"
+    told = "" if cell is None else f"{cell}"
+    if not told.strip().isdecimal() or len(told) > MOST_DIGITS:
+        message = f"`{told[:MOST_DIGITS]}` is no number of tokens"
         raise ValueError(message)
-    tokens = int(cell)
+    tokens = int(told)
     if tokens > LARGEST_COUNT:
         message = f"{tokens} tokens are more than {LARGEST_COUNT}"
         raise ValueError(message)

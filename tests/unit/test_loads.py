@@ -12,6 +12,7 @@ from planopt.errors import InputError
 from planopt.options import Asked
 from planopt.planning.serving import Serving
 from planopt.procurement import Solver
+from planopt.traffic import read_traffic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,6 +133,50 @@ def test_a_purchase_for_ones_own_traffic(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         _load(traffic=str(file), prompt=512)
     assert [one.field for one in refused.value.diagnostics] == ["--isl"]
+
+
+PUBLISHED = {
+    "azure": "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    "2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n",
+    "burstgpt": "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+    "5,ChatGPT,374,44,418,Conversation log\n9.314579,GPT-4,396,109,505,API log\n",
+    "mooncake": '{"timestamp": 0, "input_length": 374, "output_length": 44, '
+    '"hash_ids": [0]}\n{"timestamp": 4314.579, "input_length": 396, '
+    '"output_length": 109, "hash_ids": [0]}\n',
+    "own": "seconds,prompt,output\n0,374,44\n4.314579,396,109\n",
+}
+
+
+@pytest.mark.parametrize("trace", PUBLISHED)
+def test_traces_are_read_as_they_are_published(trace: str, tmp_path: Path) -> None:
+    file = tmp_path / "trace"
+    file.write_text(PUBLISHED[trace])
+    read = read_traffic(Asked("solve", {"traffic": str(file)}))
+    assert read is not None
+    assert (read.prompts, read.answers) == ([374, 396], [44, 109])
+    assert read.seconds == pytest.approx([0, 4.314579], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"timestamp": 0}\n', "no column output and no column prompt"),
+        ('{"input_length": 1, "output_length": 1}\n[]\n', "line 2"),
+        ('{"input_length": 1, "output_length": 1', "cannot be read as traffic"),
+        ('{"a":' * 9999, "cannot be read as traffic"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,1\n", "line 2"),
+        ("Timestamp,Request tokens,Response tokens\n5,1,1\n4,1,1\n", "after 5"),
+        ("prompt,output\n1.5,1\n", "no number of tokens"),
+    ],
+)
+def test_what_is_no_trace_is_refused(content: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "trace"
+    file.write_text(content)
+    asked = Asked("solve", {"traffic": str(file)})
+    assert read_traffic(asked) is None
+    with pytest.raises(InputError) as refused:
+        asked.finish()
+    assert said in refused.value.diagnostics[0].message
 
 
 def test_two_hundred_people_are_not_two_hundred_streams() -> None:
