@@ -395,15 +395,16 @@ impl<'s, 'a> Kinds<'s, 'a> {
     }
 
     /// Decides the rate that an estimate asks of a kind, with a second look where the first leaves it
-    /// open; where that is not good, finds one that is.
+    /// open, and as many as users need; where that is not good, finds one that is.
     pub(super) fn look_at_guess(&self, kind: &mut Kind, rate: Option<f64>) {
         let is_closed = self.judge.is_closed();
         let rate = rate.map(|rate| rounded(rate, is_closed));
-        if let Some(rate) = rate.filter(|rate| *rate <= kind.bracket.fluid)
-            && self.decide(kind, rate) == Verdict::Open
-            && kind.bracket.look_closer()
-        {
-            self.decide(kind, rate);
+        if let Some(rate) = rate.filter(|rate| *rate <= kind.bracket.fluid) {
+            let mut is_open = self.decide(kind, rate) == Verdict::Open;
+            while is_open && kind.bracket.look_closer() {
+                // The more users there are, the longer a look must be that can tell.
+                is_open = self.decide(kind, rate) == Verdict::Open && is_closed;
+            }
         }
         if kind.bracket.good <= 0.0 {
             self.narrow(kind, rate.unwrap_or(kind.bracket.fluid));

@@ -456,6 +456,7 @@ impl<'a> Loop<'_, '_, 'a> {
     /// rate: if that is late, so are all that are behind it.
     fn fastest_open(&self, kind: usize, rate: f64) -> usize {
         let is_closed = self.is_closed();
+        let rate = rounded(rate, is_closed);
         let is_open = |other: &Kind| {
             let Kind { bracket, .. } = other;
             bracket.good < rate && rate <= bracket.worth(is_closed)
