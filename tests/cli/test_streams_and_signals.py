@@ -16,6 +16,7 @@ PLANOPT = f"{sys.executable} -m planopt.cli"
 WRONG = "solve --target 5GB"
 COMMANDS = ["--help", "--version", "explain E105", "explain --json"]
 SOLVE = ["solve", "--target", "5tok/s", "--budget", "20000", "--model", "llama-2-7b"]
+SOLVE += ["--load", "steady"]
 
 
 def shell(line: str) -> subprocess.CompletedProcess[bytes]:

@@ -422,6 +422,8 @@ impl<'a> Loop<'_, '_, 'a> {
         }
         let is_closed = self.is_closed();
         let is_first = high.is_none();
+        // Where rates themselves are sought none is asked for, and none lies well below it.
+        let is_most = self.settling.most;
         let used: BTreeMap<usize, f64> = used
             .into_iter()
             .map(|(kind, rate)| (self.fastest_open(kind, rate), rate))
@@ -441,7 +443,11 @@ impl<'a> Loop<'_, '_, 'a> {
             }
             let rate = rounded(rate, is_closed);
             if rate > kind.bracket.good && rate <= kind.bracket.worth(is_closed) {
-                part.look(kind, rate);
+                if is_most {
+                    part.decide(kind, rate);
+                } else {
+                    part.look(kind, rate);
+                }
             }
             if kind.bracket.lates == NARROWED_AFTER {
                 part.narrow(kind, rate);
