@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from planopt.errors import InputError
 from planopt.exchange.factors import Machine, factors
 from planopt.exchange.fitting import fit
 from planopt.exchange.imports import read_command
-from planopt.exchange.least_squares import TELLS, Fitting, solved
+from planopt.exchange.least_squares import TELLS, Fitting
 from planopt.exchange.measured_on import configuration, under
 from planopt.exchange.results import read_result
 from planopt.toml import tomllib
@@ -258,10 +259,17 @@ def test_the_answer_says_how_to_use_it(
 
 
 def test_least_squares_are_those_of_a_sheet_of_paper() -> None:
-    # y = 2a + 3b at (1, 0), (0, 1), (1, 1), the last off by 0.3: 0.1 goes to each.
-    columns = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
-    assert solved(columns, [2.0, 3.0, 5.3]) == pytest.approx([2.1, 3.1])
-    assert solved([], [1.0]) == []
+    # Logarithms 0.2 and 0.3 at (1, 0), (0, 1), (1, 1), the last off by 0.3.
+    off = Fitting(
+        lambda at: [
+            at.get("a", 1.0),
+            at.get("b", 1.0),
+            at.get("a", 1.0) * at.get("b", 1.0),
+        ],
+        [exp(0.2), exp(0.3), exp(0.8)],
+        {"a": (0.1, 10.0), "b": (0.1, 10.0)},
+    )
+    assert off.run() == pytest.approx({"a": exp(0.3), "b": exp(0.4)}, rel=1e-4)
     # Factors that move everything alike cannot be told apart.
     both = Fitting(
         lambda at: [at.get("a", 1.0) * at.get("b", 1.0)] * 2,
