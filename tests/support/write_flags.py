@@ -357,6 +357,68 @@ def deepspeed(source: Path) -> Flags:
     return flags
 
 
+def vllm_bench(source: Path) -> Flags:
+    """``add_argument`` of the benchmark and of its datasets."""
+    flags: Flags = {}
+    for name in ("serve.py", "datasets/datasets.py"):
+        file = source / "vllm/benchmarks" / name
+        choices = _literals([file])
+        for call in _arguments(file):
+            at = f"{file.relative_to(source)}:{call.lineno}"
+            for flag in _spelled(call):
+                flags.setdefault(flag, {**_of_call(call, choices), "at": at})
+    lookup = source / "vllm/benchmarks/lib/endpoint_request_func.py"
+    for node in ast.walk(ast.parse(lookup.read_text(encoding="utf-8"))):
+        table = node.value if isinstance(node, ast.AnnAssign) else None
+        if isinstance(table, ast.Dict) and "openai-chat" in ast.unparse(table):
+            names = ast.List([each for each in table.keys if each])
+            flags["--backend"]["choices"] = _words(names, {})
+    return flags
+
+
+def guidellm(source: Path) -> Flags:
+    """Options by their alias, and fields of each kind: ``--option kind field``."""
+    schemas = sorted((source / "guidellm/schemas").rglob("*.py"))
+    classes = _classes(schemas)
+    flags: Flags = {}
+    owners: dict[str, str] = {}
+    for _, file, field in _fields("BenchmarkArgs", classes):
+        alias = re.search(r"'argument_alias': '(\w+)'", ast.unparse(field))
+        owner = re.search(r"\w+Args", ast.unparse(field.annotation))
+        if alias and owner:
+            owners[owner[0]] = f"--{alias[1].replace('_', '-')}"
+            at = f"{file.relative_to(source)}:{field.lineno}"
+            flags[owners[owner[0]]] = {"at": at}
+    for name, (_, node) in classes.items():
+        for decorator in node.decorator_list:
+            said = re.match(r"(\w+)\.register\((.*)\)", ast.unparse(decorator))
+            if said is None or said[1] not in owners:
+                continue
+            kinds = re.findall(r"'(\w+)'", said[2])
+            for key, where, each in _fields(name, classes):
+                at = f"{where.relative_to(source)}:{each.lineno}"
+                for kind in kinds:
+                    flags[f"{owners[said[1]]} {kind} {key}"] = {"at": at}
+    return flags
+
+
+def aiperf(source: Path) -> Flags:
+    """Names that ``CLIParameter`` gives the fields of the configuration."""
+    file = source / "aiperf/config/flags/cli_config.py"
+    classes = _classes([file])
+    flags: Flags = {}
+    for _, _, field in _fields("CLIConfig", classes):
+        takes = {"switch": True} if "[bool," in ast.unparse(field.annotation) else {}
+        for node in ast.walk(field.annotation):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "CLIParameter":
+                names = _keyword(node, "name")
+                spelled = [names.value] if isinstance(names, ast.Constant) else []
+                for flag in [*spelled, *_words(names, {})]:
+                    at = f"{file.relative_to(source)}:{field.lineno}"
+                    flags[str(flag)] = {**takes, "at": at}
+    return flags
+
+
 READERS: dict[str, Callable[[Path], Flags]] = {
     "vllm": vllm,
     "sglang": sglang,
@@ -365,6 +427,9 @@ READERS: dict[str, Callable[[Path], Flags]] = {
     "megatron": megatron,
     "torchtitan": torchtitan,
     "deepspeed": deepspeed,
+    "vllm-bench": vllm_bench,
+    "guidellm": guidellm,
+    "aiperf": aiperf,
 }
 
 

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from planopt.documents.plan import Plan, TrainingPlan
 from planopt.errors import InputError
+from planopt.exchange.benchmark import load_script, load_steps
 from planopt.exchange.places import documents, placed, places, problems
 from planopt.exchange.render import (
     Written,
-    command,
     comment,
     nested,
     one_line,
@@ -24,6 +24,8 @@ from planopt.exchange.terms import pool_roles, serving_roles
 from planopt.exchange.tool import tool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planopt.documents.plan import PlanDocument
     from planopt.errors import Diagnostic
     from planopt.exchange.places import Place
@@ -57,8 +59,13 @@ class Export(Struct, frozen=True, kw_only=True):
         return [name for name in self.files if name not in beside]
 
 
-def export(plan: PlanDocument, to: str) -> Export:
-    """Write a plan in the words of a tool; what it cannot do is an error, E303."""
+def export(
+    plan: PlanDocument, to: str, steps: Sequence[str] = load_steps(BENCHMARK)
+) -> Export:
+    """Write a plan in the words of a tool; what it cannot do is an error, E303.
+
+    ``steps`` follow the launch.
+    """
     place, of = places().get(to), server_of(plan, to)
     subject = of.subject
     if subject == "training" and isinstance(plan, TrainingPlan) and plan.deployments:
@@ -92,9 +99,9 @@ def export(plan: PlanDocument, to: str) -> Export:
                 head = heading(plan, some[0][0], of, some[0][1].remarks)
                 head[0] += f", in {place.name} {place.version}"
                 files[file] = comment(head) + documents(document)
-    files[BENCHMARK] = _benchmark(plan, roles[0], of)
+    files[BENCHMARK] = load_script(plan, roles[0], of)
     run = [role for role, _ in (*said, *paired)]
-    files[README] = _readme(run, of, place, tuple(remarks))
+    files[README] = _readme(run, of, place, tuple(remarks), steps)
     return Export(
         tool=to,
         version=of.version if place is None else place.version,
@@ -185,42 +192,12 @@ def heading(
     return lines
 
 
-def _benchmark(plan: Plan, role: Role, of: Tool) -> str:
-    """Write a load like the plan's."""
-    users = int(plan.request.concurrency or role.terms["slots"] or 1)
-    words = bench_words(plan, role, of, users, 10 * users)
-    head = ["the load of the plan; lengths are fixed where the plan spreads them"]
-    return f"#!/bin/sh\n{comment(head)}set -eu\nexec {command(words)}\n"
-
-
-def bench_words(
-    plan: Plan, role: Role, of: Tool, users: int, requests: int
-) -> list[str]:
-    """Say a load: `vllm bench serve` talks to any such server."""
-    asked = plan.request
-    words = {
-        "--backend": "openai-chat" if of.tool != "vllm" else "vllm",
-        "--model": role.terms["model"],
-        "--dataset-name": "random",
-        "--random-input-len": asked.prompt_tokens or 512,
-        "--random-output-len": asked.output_tokens or 512,
-        "--num-prompts": requests,
-    }
-    if asked.requests_per_second is not None:
-        words |= {"--request-rate": asked.requests_per_second}
-    else:
-        words |= {"--max-concurrency": users}
-    url = Written(flag="--base-url", shell=f'"${{URL:-http://127.0.0.1:{of.port}}}"')
-    flags = [Written(flag=flag, value=value) for flag, value in words.items()]
-    return [
-        "vllm bench serve",
-        *(each.quoted for each in (url, *flags)),
-        "--save-result",
-    ]
-
-
 def _readme(
-    roles: list[Role], of: Tool, place: Place | None, remarks: tuple[str, ...]
+    roles: list[Role],
+    of: Tool,
+    place: Place | None,
+    remarks: tuple[str, ...],
+    steps: Sequence[str] = (),
 ) -> str:
     where = "" if place is None else f", in {place.name} {place.version}"
     lines = [f"# {one_line(roles[0].model)} with {of.name} {of.version}{where}", ""]
@@ -235,7 +212,6 @@ def _readme(
         )
     if sum(role.copies for role in roles) > 1:
         lines.append("- a router in front of them, which sends requests evenly")
-    if of.subject == "serving":
-        lines.append(f"- `sh {BENCHMARK}`, the load of the plan")
+    lines += [f"- {each}" for each in steps]
     lines += ["", *(f"Note: {one_line(each)}." for each in remarks)]
     return "\n".join(lines).rstrip() + "\n"

@@ -11,18 +11,19 @@ from planopt.documents.evaluation import Deployment
 from planopt.documents.parts import Hardware
 from planopt.documents.plan import Plan
 from planopt.errors import InputError
+from planopt.exchange.benchmark import MAKERS, RESULTS, load_command, load_terms
 from planopt.exchange.export import (
     BENCHMARK,
     CONFIGURATION,
     README,
-    bench_words,
     export,
     heading,
     server_of,
 )
 from planopt.exchange.measured_on import configured
-from planopt.exchange.render import command, comment
+from planopt.exchange.render import comment
 from planopt.exchange.terms import serving_roles
+from planopt.exchange.tool import tool
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
 
@@ -62,19 +63,18 @@ def export_measurement(plan: PlanDocument, to: str) -> Export:
     of_one = replace(
         plan, request=load, deployments=(one,), disaggregated=None, promises=()
     )
-    made = export(of_one, to)
+    made = export(of_one, to, (f"`sh {BENCHMARK}`, three loads",))
     loads = _loads(options, found.candidate.batch * found.candidate.in_flight)
     files = {
         BENCHMARK: _script(of_one, server_of(plan, to), loads),
-        README: made.files[README].replace("the load of the plan", "three loads")
-        + _then(plan, loads),
+        README: made.files[README] + _then(plan, loads),
         CONFIGURATION: found.to_json(),
     }
     return replace(made, files=made.files | files)
 
 
-def _file(users: int) -> str:
-    return f"results-{users}.json"
+def _name(users: int) -> str:
+    return f"{RESULTS}-{users}"
 
 
 def _script(plan: Plan, of: Tool, loads: dict[int, int]) -> str:
@@ -83,8 +83,8 @@ def _script(plan: Plan, of: Tool, loads: dict[int, int]) -> str:
     head = ["one user, all, and some between: what tells factors of a card apart"]
     lines = ["#!/bin/sh", comment([*heading(plan, role, of, ()), *head]) + "set -eu"]
     for users, requests in loads.items():
-        words = bench_words(plan, role, of, users, requests)
-        lines.append(command([*words, f"--result-filename {_file(users)}"]))
+        terms = load_terms(plan, role, of, users, requests, _name(users))
+        lines.append(load_command(tool(MAKERS[0]), terms))
     return "\n".join(lines) + "\n"
 
 
@@ -92,7 +92,7 @@ def _then(plan: Plan, loads: dict[int, int]) -> str:
     """Say where, and what to do with the results."""
     offer = plan.worth_measuring[0].offer
     where = "" if offer is None else f", such as {offer}"
-    results = " ".join(f"--from {_file(users)}" for users in loads)
+    results = " ".join(f"--from {_name(users)}.json" for users in loads)
     asked = plan.provenance.command if plan.provenance else "planopt solve"
     return (
         f"\nOn rented machines{where}. Then:\n\n"

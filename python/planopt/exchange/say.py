@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from planopt.errors import Diagnostic
-from planopt.exchange.render import Written
+from planopt.exchange.render import Written, filled
 from planopt.exchange.tool import is_neutral
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ def _written(flag: Flag, terms: Terms) -> Written:
     value = terms[flag.term]
     word = flag.values.get(str(value), value)
     if flag.write != "{value}":
-        word = flag.write.replace("{value}", str(word))
-        word = word.replace("{stem}", str(terms.get("stem")))
+        word = str(filled(flag.write, {**terms, "value": word}))
     shell = None if flag.shell is None else flag.shell.replace("{value}", str(value))
     return Written(
         flag=flag.flag,

@@ -105,7 +105,7 @@ class Tool(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: str
     date: str
     source: str
-    subject: Literal["serving", "training"] = "serving"
+    subject: Literal["serving", "training", "load"] = "serving"
     shape: Literal["command", "yaml"] = "command"
     framework: str | None = None
     """What trains, by its name in the assumptions."""
