@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planopt.acquisition import CLASSES
 from planopt.catalog.open import LIMITED_TO
+from planopt.catalog.quality import cost_in_quality
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.errors import InputError
 from planopt.options import Edit, taken_by
@@ -238,7 +239,8 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
     for weights in NARROWER_FORMATS:
         if weights in (asked, *problem.allow_quantization):
             continue
-        note = "changes the numerics of the model: check the quality"
+        told = cost_in_quality(weights, _model(question).parameters)
+        note = f"changes the numerics of the model: {told}"
         edit = Edit({"weights": weights}, note)
         yield from list(_asked(question, edit)) or _more_money(question, edit)
     yield from _slower(question)

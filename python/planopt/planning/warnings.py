@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.catalog.quality import cost_in_quality, quality_of
 from planopt.documents.parts import PlanWarning
 from planopt.planning.cold import cold_plan, displaced
 from planopt.planning.held_back import span
@@ -59,7 +60,7 @@ def serving_warnings(
         *_licence_warnings(
             chosen.facts.without_licence, datacenter=question.problem.datacenter
         ),
-        *_quantised(chosen),
+        *_quantised(question, chosen),
         *_interruptions(chosen),
         *_price_warnings(chosen.bill_of_materials),
     )
@@ -112,13 +113,17 @@ def _low_margin(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarnin
         )
 
 
-def _quantised(chosen: Build) -> Iterator[PlanWarning]:
-    own = chosen.facts.published
+def _quantised(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
+    own, problem = chosen.facts.published, question.problem
+    parameters = question.catalog.model(problem.model, problem.kv_heads).parameters
     for weights in sorted({str(d.candidate.weights) for d in chosen.deployments}):
         if weights != own and not (weights in _WIDE and own in _WIDE):
+            told = cost_in_quality(weights, parameters)
+            known = quality_of(weights, parameters)
             yield PlanWarning(
                 code="W008",
-                message=f"weights in {weights}, published in {own}: check the quality",
+                message=f"weights in {weights}, published in {own}: {told}",
+                help=known and known.cite,
             )
 
 
