@@ -106,7 +106,7 @@ class MeasuredReplica:
         }
         if self.dp > 1 or self.ep > 1:
             request |= {"dp": self.dp, "ep": self.ep}
-        if self.engine in _engines_of(self.assumptions):
+        if self.engine in engines_of(self.assumptions):
             request["engine"] = self.engine
         return request
 
@@ -175,7 +175,7 @@ def _predictable() -> Iterator[None]:
 
 
 @lru_cache(maxsize=4)
-def _engines_of(assumptions: str) -> frozenset[str]:
+def engines_of(assumptions: str) -> frozenset[str]:
     """Return the engines that an assumptions file says anything of."""
     path = Path(assumptions)
     if not path.is_file():

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planopt.accuracy.calibration import calibration
 from planopt.accuracy.collectives import CollectiveRow, predict_collectives
 from planopt.accuracy.columns import read_rows
 from planopt.accuracy.measurements import Comparison, Missing
+from planopt.accuracy.residuals import Errors, errors
+from planopt.accuracy.serving import catalog_of, engines_of, known_models
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.accuracy.statistics import statistics_of
 from planopt.accuracy.training import predict_training
 from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
-from planopt.documents.validation import Dataset, Part, Statistics, Validation, Worst
+from planopt.documents.validation import (
+    Calibration,
+    Dataset,
+    Part,
+    Statistics,
+    Validation,
+    Worst,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +39,8 @@ KINDS: tuple[type[Measured], ...] = (TrainingRow, ServingRow, CollectiveRow)
 BUNDLED = ("inference.csv", "microbench.csv", "training.csv")
 
 _WORST = 10
+_ENGINELESS = ("step_time",)
+"""Metrics of runs that no serving engine makes."""
 
 
 def bundled_measurements() -> list[Path]:
@@ -70,7 +83,9 @@ def validate(
     datasets = []
     for path in paths:
         outcomes = compare_rows(path, assumptions)
-        datasets.append(_dataset(str(path) if data else path.name, outcomes))
+        datasets.append(
+            _dataset(str(path) if data else path.name, outcomes, assumptions)
+        )
     return Validation(datasets=tuple(datasets), assumptions=assumptions)
 
 
@@ -92,7 +107,7 @@ def predict(rows: Sequence[Measured], assumptions: str) -> Iterator[Outcome]:
     )
 
 
-def _dataset(file: str, outcomes: Iterable[Outcome]) -> Dataset:
+def _dataset(file: str, outcomes: Iterable[Outcome], assumptions: str) -> Dataset:
     compared = [each for each in outcomes if isinstance(each, Comparison)]
     missing = [each for each in outcomes if isinstance(each, Missing)]
     unpredicted = Counter(metric for each in missing for metric in each.metrics)
@@ -111,6 +126,7 @@ def _dataset(file: str, outcomes: Iterable[Outcome]) -> Dataset:
         skipped=dict(Counter(each.reason for each in missing).most_common()),
         searched=_by_metric(compared, "searched"),
         outside=_by_metric(compared, "outside"),
+        calibration=_calibration(counted, assumptions),
         parts=_parts(counted),
         worst=tuple(Worst.of(each) for each in worst),
         comparisons=tuple(compared),
@@ -125,6 +141,36 @@ def _by_metric(
         metric: statistics_of(each for each in kept if each.metric == metric)
         for metric in sorted({each.metric for each in kept})
     }
+
+
+def _calibration(
+    counted: Iterable[Comparison], assumptions: str
+) -> tuple[Calibration, ...]:
+    """Say by metric and class how figures lie in the intervals of the class."""
+    if assumptions != DEFAULT_ASSUMPTIONS:
+        return ()  # intervals are of what the fitted ones predict
+    engines = engines_of(assumptions)
+    found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    for each in counted:
+        known = _intervals(
+            each.accelerator, each.model, each.metric, each.engine not in engines
+        )
+        if known is not None:
+            figure = (each.measured / each.predicted, known.low, known.high)
+            found.setdefault((each.metric, known.of), []).append(figure)
+    return tuple(calibration(*of, own) for of, own in sorted(found.items()))
+
+
+@cache
+def _intervals(
+    accelerator: str, model: str, metric: str, any_engine: bool
+) -> Errors | None:
+    if model not in known_models(DEFAULT_ASSUMPTIONS):
+        return None
+    catalog = catalog_of(DEFAULT_ASSUMPTIONS)
+    any_engine = any_engine and metric not in _ENGINELESS
+    found = errors(catalog, accelerator, model, [metric], any_engine=any_engine)
+    return found.get(metric)
 
 
 def _parts(counted: Iterable[Comparison]) -> tuple[Part, ...]:

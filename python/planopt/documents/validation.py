@@ -47,6 +47,24 @@ class Statistics(Struct, frozen=True, kw_only=True):
     repetition alone is predicted by its median: nothing predicts them better."""
 
 
+class Calibration(Struct, frozen=True, kw_only=True):
+    """How figures lie in their intervals at 80 %."""
+
+    metric: str
+    of: str
+    """Class whose errors the interval is made of."""
+    n: int
+    inside: float
+    """Share of the figures within."""
+    width: float
+    """Of half an interval, as a share of the prediction: 0.2 is 20 % either way."""
+    score: float
+    """Mean interval score of logarithms: width, and ten times what lies outside."""
+    pit: tuple[int, ...]
+    """Figures by the tenth of what was predicted of them that they lie in: as many in
+    each where predictions and intervals are right."""
+
+
 class Part(Struct, frozen=True, kw_only=True):
     """Errors of one metric of one model on one accelerator under one engine."""
 
@@ -90,6 +108,8 @@ class Dataset(Struct, frozen=True, kw_only=True):
     """By metric, over rows whose layout planopt had to search."""
     outside: dict[str, Statistics] = {}
     """By metric, over rows that are marked as not to be judged by."""
+    calibration: tuple[Calibration, ...] = ()
+    """By metric and class, of what has an interval."""
     parts: tuple[Part, ...] = ()
     worst: tuple[Worst, ...] = ()
     comparisons: tuple[Any, ...] = ()

@@ -9,9 +9,15 @@ from planopt.report.style import head
 from planopt.report.table import Report, Section, Table, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from planopt.documents.validation import Dataset, Statistics, Validation, Worst
+    from planopt.documents.validation import (
+        Calibration,
+        Dataset,
+        Statistics,
+        Validation,
+        Worst,
+    )
 
 _ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">Spearman", ">floor")
 _PARTS_SHOWN = 4  # of a derivation
@@ -34,6 +40,7 @@ def _dataset(dataset: Dataset) -> list[Section]:
         Section("", _metrics(dataset.metrics)),
         Section("layout searched, no threshold", _metrics(dataset.searched)),
         Section("marked, no threshold", _metrics(dataset.outside)),
+        Section("intervals at 80 %", _calibration(dataset.calibration)),
         Section("", Table(of_parts, parts)),
         Section("furthest off", *listed(map(_furthest, dataset.worst))),
         Section("", Table((">rows", "not predicted because"), skipped)),
@@ -43,6 +50,24 @@ def _dataset(dataset: Dataset) -> list[Section]:
 def _metrics(metrics: Mapping[str, Statistics]) -> Table:
     rows = [(metric, *_cells(errors)) for metric, errors in metrics.items()]
     return Table(("metric", *_ERRORS), rows)
+
+
+def _calibration(found: Iterable[Calibration]) -> Table:
+    """Lay out coverage and width by class; the last column is the PIT histogram."""
+    rows = [
+        (
+            each.metric,
+            each.of,
+            str(each.n),
+            percent(each.inside),
+            f"±{percent(each.width)}",
+            f"{each.score:.2f}",
+            " ".join(f"{share / each.n:3.0%}" for share in each.pit),
+        )
+        for each in found
+    ]
+    columns = ("metric", "class", ">n", ">inside", ">width", ">score")
+    return Table((*columns, ">tenths of what was predicted"), rows)
 
 
 def _furthest(each: Worst) -> str:
