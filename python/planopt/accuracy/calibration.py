@@ -28,14 +28,8 @@ def interval_score(ratio: float, low: float, high: float) -> float:
     """Return the interval score of logarithms: smaller is better.
 
     The width, and what a figure lies outside by, over half of the chance that it does
-    (Gneiting and Raftery 2007, eq. 43).
-
-    Parameters
-    ----------
-    ratio : float
-        Measured over predicted.
-    low, high : float
-        Ends of the interval, as multiples of the prediction.
+    (Gneiting and Raftery 2007, eq. 43). `ratio` is measured over predicted, `low` and
+    `high` are multiples of the prediction.
     """
     below, above = math.log(low / ratio), math.log(ratio / high)
     outside = max(below, 0.0) + max(above, 0.0)
@@ -45,14 +39,9 @@ def interval_score(ratio: float, low: float, high: float) -> float:
 def calibration(
     metric: str, of: str, figures: Iterable[tuple[float, float, float]]
 ) -> Calibration:
-    """Sum up how figures lie in their intervals.
+    """Sum up how figures of a class lie in their intervals.
 
-    Parameters
-    ----------
-    metric, of : str
-        What was predicted, and of which class.
-    figures : iterable of tuple
-        Measured over predicted, and both ends of the interval at 80 %.
+    Each figure is measured over predicted, and both ends of its interval at 80 %.
     """
     found = list(figures)
     parts = [0] * _PARTS

@@ -152,9 +152,8 @@ def _calibration(
     engines = engines_of(assumptions)
     found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     for each in counted:
-        known = _intervals(
-            each.accelerator, each.model, each.metric, each.engine not in engines
-        )
+        engine = each.engine if each.engine in engines else None
+        known = _intervals(each.accelerator, each.model, each.metric, engine)
         if known is not None:
             figure = (each.measured / each.predicted, known.low, known.high)
             found.setdefault((each.metric, known.of), []).append(figure)
@@ -163,12 +162,12 @@ def _calibration(
 
 @cache
 def _intervals(
-    accelerator: str, model: str, metric: str, any_engine: bool
+    accelerator: str, model: str, metric: str, engine: str | None
 ) -> Errors | None:
     if model not in known_models(DEFAULT_ASSUMPTIONS):
         return None
     catalog = catalog_of(DEFAULT_ASSUMPTIONS)
-    any_engine = any_engine and metric not in _ENGINELESS
+    any_engine = engine is None and metric not in _ENGINELESS
     found = errors(catalog, accelerator, model, [metric], any_engine=any_engine)
     return found.get(metric)
 

@@ -37,15 +37,7 @@ class Quality(Struct, frozen=True, kw_only=True):
 
 
 def quality_of(weights: str, parameters: float) -> Quality | None:
-    """Return what was measured of a format on the model nearest in size, if anything.
-
-    Parameters
-    ----------
-    weights : str
-        Format of the weights.
-    parameters : float
-        Of the model that is asked about.
-    """
+    """Return what was measured of a format on the model nearest in size, if any."""
     known = [each for each in _known() if weights in each.loss]
     if not known:
         return None
