@@ -123,7 +123,7 @@ def _quantised(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning
             yield PlanWarning(
                 code="W008",
                 message=f"weights in {weights}, published in {own}: {told}",
-                help=known and known.cite,
+                help=None if known is None else known.cite,
             )
 
 
