@@ -3,6 +3,8 @@
 import pytest
 
 import planopt
+from planopt.catalog.devices import accelerator_called, nearest_accelerator
+from planopt.catalog.open import open_catalog
 
 
 @pytest.mark.parametrize("model", ["Qwen/Qwen3-8B", "qwen3 8b", "qwen3-8b"])
@@ -44,3 +46,30 @@ def test_prices_and_stock_are_of_what_people_name() -> None:
     assert named.request.prices == by_id.request.prices == {"rtx-4090": 1234.0}
     assert named.request.stock == {"rtx-4090": 8}
     assert named.bill_of_materials == by_id.bill_of_materials
+
+
+@pytest.mark.parametrize(
+    ("name", "gib", "id_"),
+    [
+        ("NVIDIA H200", 140.4, "h200-sxm"),  # as seen on one, driver 580
+        ("NVIDIA H100 80GB HBM3", 79.6, "h100-sxm"),
+        ("NVIDIA B300 SXM6 AC", 268.6, "b300"),
+        ("NVIDIA GH200 480GB", 95.6, "gh200-96"),
+        ("Tesla V100-SXM2-16GB", 16.0, "v100-sxm2-16"),
+        ("NVIDIA GeForce RTX 4060 Ti", 16.0, "rtx-4060-ti-16"),
+        (
+            "NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
+            95.6,
+            "rtx-pro-6000-blackwell",
+        ),
+        ("NVIDIA GeForce RTX 4060 Ti", 8.0, None),
+    ],
+)
+def test_devices_are_known_by_what_drivers_call_them(
+    name: str, gib: float, id_: str | None
+) -> None:
+    assert accelerator_called(open_catalog(), name, gib * 2**30) == id_
+
+
+def test_a_device_that_is_unknown_has_a_nearest() -> None:
+    assert nearest_accelerator(open_catalog(), "NVIDIA GeForce RTX 5091") == "rtx-5090"

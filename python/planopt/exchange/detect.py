@@ -8,17 +8,17 @@ import shutil
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from planopt.catalog.devices import accelerator_called, nearest_accelerator
 from planopt.catalog.open import open_catalog
 from planopt.catalog.overlay import source_section, toml_value, write_overlay
 from planopt.documents.detection import Detection, Found
-from planopt.errors import InputError
 from planopt.machine import processor_name
+from planopt.price_sources import today
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,6 @@ _SECONDS = 20.0
 _BESIDE_WATTS = 120
 """Processor, board, memory and losses beside the accelerators."""
 _USUAL_LINK = "pcie4-x16"
-_BRANDS = re.compile(r"^(NVIDIA |AMD |Tesla |GeForce |Intel\(R\) )+")
 
 
 @dataclass(frozen=True)
@@ -194,27 +193,9 @@ def detect(
 
 def _found(catalog: Catalog, card: Card, number: int) -> Found:
     """Find a card in the catalog; one that is unknown is told with its nearest."""
-    gigabytes = (
-        "" if card.memory_bytes is None else f" {card.memory_bytes / 2**30:.0f}GB"
-    )
-    bare = _BRANDS.sub("", card.name)
-    for name in dict.fromkeys(
-        f"{start}{end}" for start in (card.name, bare) for end in (gigabytes, "")
-    ):
-        try:
-            id_ = catalog.show("accelerators", name).id
-        except InputError:
-            continue
-        return Found(name=card.name, count=number, id=id_, link=card.link)
-    ids = {plain(each.name): each.id for each in catalog.list("accelerators")}
-    near = get_close_matches(plain(bare), ids, 1)
-    nearest = ids[near[0]] if near else None
-    return Found(name=card.name, count=number, link=card.link, nearest=nearest)
-
-
-def plain(name: str) -> str:
-    """Write a name as names are compared."""
-    return _BRANDS.sub("", name).lower()
+    id_ = accelerator_called(catalog, card.name, card.memory_bytes)
+    nearest = None if id_ else nearest_accelerator(catalog, card.name)
+    return Found(name=card.name, count=number, id=id_, link=card.link, nearest=nearest)
 
 
 def _host(
@@ -247,4 +228,4 @@ def _lines(
     for name, value in figures.items():
         yield f'{name} = {{ value = {toml_value(value)}, source = "machine" }}'
     cite = "planopt detect; power beside the accelerators as of a desktop"
-    yield f"\n{source_section('machine', cite, '', 'assumed')}"
+    yield f"\n{source_section('machine', cite, today().isoformat(), 'assumed')}"

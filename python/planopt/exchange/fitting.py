@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -23,6 +22,7 @@ from planopt.files import write
 from planopt.measurement.overlay import ASSUMPTIONS
 from planopt.options import Asked
 from planopt.planning.evaluate import evaluated
+from planopt.price_sources import today
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,12 +79,12 @@ def fit(
     base = Path(opened.show("assumptions", in_use.id).file).read_text("utf-8")
     machine = Machine(base, opened, card, engine)
     ranges = {name: machine.range(each) for name, each in factors().items()}
-    today = datetime.now(tz=timezone.utc).date().isoformat()
+    date = today().isoformat()
     with TemporaryDirectory() as folder:
         file = Path(folder) / f"{ASSUMPTIONS}.toml"
 
         def predicted(chosen: Chosen) -> list[float]:
-            write(file, machine.text(chosen, "results", today))
+            write(file, machine.text(chosen, "results", date))
             other = open_catalog(catalog, str(file))
             return [each.predicted(other) for each in seen]
 
@@ -113,7 +113,7 @@ def fit(
     if chosen and len(seen) <= len(chosen):
         remarks.append("as many factors as figures: nothing is left to check them by")
     told = f"results: {len(seen)} figures, median error {first:.1%}, now {last:.1%}"
-    write_overlay(Path(out), {written: machine.text(chosen, told, today)}, force=force)
+    write_overlay(Path(out), {written: machine.text(chosen, told, date)}, force=force)
     return Fit(
         accelerator=card,
         engine=engine,

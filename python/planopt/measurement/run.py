@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planopt.catalog.devices import accelerator_called
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
 from planopt.catalog.overlay import IDS, check_targets, is_id, write_overlay
 from planopt.documents.calibration import (
@@ -30,6 +30,7 @@ from planopt.measurement.programme import measure
 from planopt.measurement.rates import efficiencies_of, rates_of
 from planopt.options import Asked
 from planopt.planning.evaluate import evaluate_serving
+from planopt.price_sources import today
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def calibrate(
         )
     )
     origin = Origin(
-        device=measured_on.name, software=measured_on.software, date=_today()
+        device=measured_on.name, software=measured_on.software, date=today().isoformat()
     )
     (in_use,) = opened.list("assumptions")
     base = Path(opened.show("assumptions", in_use.id).file).read_text("utf-8")
@@ -145,16 +146,10 @@ def calibrate(
 
 
 def _id_of(device: Device, catalog: Catalog) -> str:
-    """Find the accelerator whose name the device's contains, or make a new id."""
-    names = {each.name.lower(): each.id for each in catalog.list("accelerators")}
-    found = [name for name in names if name in device.name.lower()]
-    if found:
-        return names[max(found, key=len)]
-    return "-".join(re.findall(r"[a-z0-9]+", device.name.lower())) or "measured"
-
-
-def _today() -> str:
-    return datetime.now(tz=timezone.utc).date().isoformat()
+    """Find the accelerator that the device's name means, or make a new id."""
+    known = accelerator_called(catalog, device.name, device.memory_bytes)
+    made_up = "-".join(re.findall(r"[a-z0-9]+", device.name.lower()))
+    return known or made_up or "measured"
 
 
 def _busy() -> float | None:

@@ -1,0 +1,5 @@
+"""``python -m planopt``."""
+
+from planopt.cli import main
+
+main()
