@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help pages challenge site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
+.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,6 +112,9 @@ pages: ## Write what commands print into the pages that show it
 
 challenge: ## Write docs/explanation/challenge.md: the cheapest dollar for a speed (release build, ten minutes)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.challenge
+
+homes: ## Write docs/explanation/homes.md: the article's last chapter (five minutes)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.homes
 
 site: ## The documentation as a site in target/site; a link that leads nowhere fails
 	$(BIN)/pip install --quiet 'mkdocs-material>=9.5'

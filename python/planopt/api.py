@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog.entries import Entry
     from planopt.documents.fleet import FleetPlan
-    from planopt.documents.islands import IslandsPlan
-    from planopt.documents.neighbours import NeighboursPlan
+    from planopt.documents.neighbours import HomesPlan
     from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
     from planopt.documents.sweep import SweepResult
     from planopt.option_types import FleetOptions, SolveOptions, TrainOptions
@@ -201,7 +200,7 @@ def sweep(
 
 
 def verify(
-    plan: PlanDocument | IslandsPlan | NeighboursPlan | str | PathLike[str],
+    plan: PlanDocument | HomesPlan | str | PathLike[str],
 ) -> Verdict:
     """Compute a plan again, slowly and without the optimizer.
 

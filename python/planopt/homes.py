@@ -13,11 +13,10 @@ from planopt.documents.parts import Asking, Assumed
 from planopt.market import said_by_files
 
 if TYPE_CHECKING:
-    from planopt.documents.islands import IslandsPlan
-    from planopt.documents.neighbours import NeighboursPlan
+    from planopt.documents.neighbours import HomesPlan
     from planopt.options import Asked
 
-    PlanT = TypeVar("PlanT", bound="IslandsPlan | NeighboursPlan")
+    PlanT = TypeVar("PlanT", bound=HomesPlan)
 
 
 class HomesQuestion(Pricing, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from planopt.documents.base import Document
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.facts import Changed
-    from planopt.documents.islands import IslandsPlan
+    from planopt.documents.neighbours import HomesPlan
     from planopt.documents.parts import Hardware
     from planopt_reference.derivation import Node
 
@@ -80,7 +80,7 @@ class Verdict:
         return not self.mismatches
 
 
-def verify(plan: PlanDocument | IslandsPlan | NeighboursPlan) -> Verdict:
+def verify(plan: PlanDocument | HomesPlan) -> Verdict:
     """Compute a plan again, slowly and without the optimizer."""
     if not isinstance(plan, PlanDocument):
         return _of_homes(plan)
@@ -96,7 +96,7 @@ def verify_file(path: Path) -> Verdict:
     return _verified(plan_of(content, str(path)), content)
 
 
-def _of_homes(plan: IslandsPlan | NeighboursPlan) -> Verdict:
+def _of_homes(plan: HomesPlan) -> Verdict:
     again = islands_mismatches
     if isinstance(plan, NeighboursPlan):
         again = neighbours_mismatches

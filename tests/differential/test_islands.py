@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,3 +185,41 @@ def test_options_of_islands_are_about_islands() -> None:
     """`train` says so."""
     with pytest.raises(planopt.InputError, match="is about islands"):
         planopt.train(tokens="1B", deadline="1d", lifetime="1d")
+
+
+def test_islands_that_meet_at_each_step_are_data_parallel_ranks(tmp_path: Path) -> None:
+    """Without compression and what training hides of its exchange, to 1e-9."""
+    usual = (CATALOGS / "assumptions" / "calibrated.toml").read_text()
+    waits = re.sub(r"(data_overlap = \{ value = )[\d.]+", r"\g<1>0.0", usual)
+    assert "exchange_bits = { value = 8" in waits
+    overlay = tmp_path / "calibrated.toml"
+    overlay.write_text(
+        waits.replace("exchange_bits = { value = 8", "exchange_bits = { value = 32")
+    )
+    asked: dict[str, Any] = {
+        "model": "llama-3.2-1b",
+        "global_batch": 1024,
+        "assumptions": str(overlay),
+    }
+    run = best(
+        # Who leaves soon is better alone, so that there are islands of one card.
+        islands="4xh100-pcie,wan-1g",
+        tokens="10B",
+        inner_steps=1,
+        lifetime="10min",
+        away="1us",
+        **asked,
+    )
+    (kind,) = run.islands
+    assert (kind.islands, kind.accelerators) == (4, 1)
+    step = planopt.evaluate_training(
+        accelerator="h100-pcie",
+        host=kind.host,
+        network="wan-1g",
+        dp=4,
+        zero="0",
+        micro_batch=kind.candidate.batch,
+        **asked,
+    )
+    assert step.step_seconds == pytest.approx(run.round_seconds, rel=1e-9)
+    assert run.exchange_seconds / run.round_seconds > 0.5

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
@@ -159,3 +159,21 @@ def test_without_a_server_the_price_is_the_same(
     assert NOT_CONSIDERED.partition("`")[0].strip() in told
     asked = {each.partition(":")[0] for each in browser.requests[before:]}
     assert asked <= {"about", "blob", "file"}
+
+
+def test_a_chain_of_neighbours_is_drawn(browser: Page, served: Served) -> None:
+    home: dict[str, Any] = {
+        "neighbours": "8xrtx-3090",
+        "weights": "int4",
+        "model": "llama-3.1-70b",
+    }
+    asked(browser, served, {**STEADY, **home})
+    plan = planopt.serve_neighbours(target="5tok/s", **home)
+    assert plan.best is not None
+    title = browser.evaluate("document.querySelector('h1').textContent")
+    assert title.startswith(f"{plan.best.users:.0f} users at once")
+    said = browser.evaluate("document.querySelector('.asked').innerText")
+    assert "planopt solve --model llama-3.1-70b --weights int4 --target" in said
+    assert "Not asked of solve --neighbours: --load, --budget" in said
+    browser.evaluate("document.querySelector('.buttons button').click()")
+    assert browser.evaluate("document.getElementById('two') !== null")

@@ -137,3 +137,27 @@ def test_a_port_that_is_taken_is_named(served: Served) -> None:
     _, said = other.process.communicate(timeout=20)
     assert other.process.returncode == 2
     assert "error[E006]: port" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "ask"),
+    [
+        (
+            {"islands": "8xrtx-4090,wan-1g", "tokens": "10B", "model": "llama-3.2-1b"},
+            planopt.train_islands,
+        ),
+        (
+            {"neighbours": "8xrtx-3090", "target": "5tok/s", "weights": "int4"},
+            planopt.serve_neighbours,
+        ),
+    ],
+)
+def test_machines_in_homes_are_asked_about_as_well(
+    served: Served, options: dict[str, Any], ask: Any
+) -> None:
+    plan = json.loads(ask(**options).to_json())
+    assert last(served, options)["plan"] == plan
+    assert json.loads(served.get("plan.json").read()) == plan
+    assert "planopt." in served.get("report.html").read().decode()
+    problems = last(served, {**options, "budget": "9"})["problems"]
+    assert problems[0]["field"] == "--budget"

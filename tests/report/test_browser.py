@@ -18,6 +18,7 @@ import planopt
 from planopt.report.page.html import page
 
 if TYPE_CHECKING:
+    from planopt.documents.neighbours import HomesPlan
     from planopt.documents.plan import Plan, PlanDocument
 
 FLEET = Path(__file__).parent.parent / "cli" / "fleet_small.toml"
@@ -32,7 +33,7 @@ def browser() -> str:
     return found
 
 
-def shown(browser: str, plan: PlanDocument, folder: Path) -> str:
+def shown(browser: str, plan: PlanDocument | HomesPlan, folder: Path) -> str:
     """The document of the page after its scripts have run."""
     file = folder / "plan.html"
     file.write_text(page(plan), encoding="utf-8")
@@ -70,11 +71,16 @@ SECTIONS = {
         *("What is paid in each period", "What to buy", "What to do"),
         "Demand and what is left after a failure, last period",
     },
+    "islands": {"Islands", "A round", "Steps between two exchanges", "Assumed"},
+    "neighbours": {
+        *("A chain", "Where a token's time goes", "Chains that are whole"),
+        *("What a member earns", "Stages of a chain", "Assumed"),
+    },
     "none": {"Limits in conflict", "Change one thing", "Assumed, and not considered"},
 }
 
 
-def asked(kind: str) -> PlanDocument:
+def asked(kind: str) -> PlanDocument | HomesPlan:
     match kind:
         case "serving":
             return planopt.solve(target="5tok/s", budget=20_000, load="steady")
@@ -82,6 +88,14 @@ def asked(kind: str) -> PlanDocument:
             return planopt.train("llama-2-70b", tokens="2T", deadline="45d")
         case "fleet":
             return planopt.fleet(FLEET, compare=False)
+        case "islands":
+            return planopt.train_islands(
+                model="llama-3.2-1b", islands="16xrtx-4090", tokens="20B"
+            )
+        case "neighbours":
+            return planopt.serve_neighbours(
+                neighbours="8xrtx-3090,2xrtx-4090", weights="int4", target="5tok/s"
+            )
         case _:
             return planopt.solve(target="20tok/s", budget=12_000)
 

@@ -32,7 +32,7 @@ FOLDER = Path(__file__).parent
 GOLDEN = FOLDER / "golden"
 FLEET = FOLDER.parent / "cli" / "fleet_small.toml"
 LARGEST_PAGE = 500_000
-LARGEST_ASSETS = 120_000
+LARGEST_ASSETS = 150_000
 HOSTILE = '</script><script>alert(1)</script><!--<img src=x onerror="alert(2)">|`*'
 KINDS = ("serving", "rented", "training", "fleet", "none")
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.documents.islands import IslandsPlan
-    from planopt.documents.neighbours import NeighboursPlan
+    from planopt.documents.neighbours import HomesPlan
     from planopt.documents.plan import PlanDocument
     from planopt.documents.ranking import Ranking
     from planopt.option_types import (
@@ -58,10 +57,9 @@ def _serve_neighbours(
     options: "Mapping[str, object]", out: str | None, *, json: bool
 ) -> int:
     """Find the neighbours that serve a model, save and show them."""
-    from planopt.report.neighbours import render_neighbours
     from planopt.serving.neighbours import serve_neighbours
 
-    return _show_homes(serve_neighbours, options, render_neighbours, out, json=json)
+    return _show_homes(serve_neighbours, options, out, json=json)
 
 
 def train(
@@ -89,29 +87,27 @@ def _train_islands(
     options: "Mapping[str, object]", out: str | None, *, json: bool
 ) -> int:
     """Find the islands that train a model, save and show them."""
-    from planopt.report.islands import render_islands
     from planopt.training.islands import train_islands
 
-    return _show_homes(train_islands, options, render_islands, out, json=json)
+    return _show_homes(train_islands, options, out, json=json)
 
 
 def _show_homes(
-    find: "Callable[..., IslandsPlan | NeighboursPlan]",
+    find: "Callable[..., HomesPlan]",
     options: "Mapping[str, object]",
-    render: "Callable[..., Report]",
     out: str | None,
     *,
     json: bool,
 ) -> int:
     """Find what machines in homes do, save and show it."""
     from planopt.cli.progress import Progress
-    from planopt.documents.base import to_json
+    from planopt.report.homes import render_homes
 
     with Progress("searching"):
         plan = find(**options)
     if out is not None:
-        write(out, to_json(plan) + "\n", field="--out")
-    show(plan, render, json=json)
+        write(out, plan.to_json() + "\n", field="--out")
+    show(plan, render_homes, json=json)
     return NO_PLAN if plan.best is None else OK
 
 

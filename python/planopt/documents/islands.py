@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from planopt.documents.base import Document
 from planopt.documents.parts import Asking, Assumed
 from planopt.documents.training import TrainingCandidate
 
@@ -73,7 +74,7 @@ class IslandsRun(Struct, frozen=True, kw_only=True):
     energy_kwh: float
 
 
-class IslandsPlan(Struct, frozen=True, kw_only=True):
+class IslandsPlan(Document, frozen=True, kw_only=True):
     """The best set of islands for a run, and the same run otherwise."""
 
     schema: str = "planopt.islands/1"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from msgspec import Struct
 
+from planopt.documents.base import Document
 from planopt.documents.evaluation import Memory
+from planopt.documents.islands import IslandsPlan
 from planopt.documents.parts import Asking, Assumed
 
 
@@ -124,7 +128,7 @@ class Chains(Struct, frozen=True, kw_only=True):
     """What is paid for the tokens, where they are sold."""
 
 
-class NeighboursPlan(Struct, frozen=True, kw_only=True):
+class NeighboursPlan(Document, frozen=True, kw_only=True):
     """Chains of neighbours that serve a model."""
 
     schema: str = "planopt.neighbours/1"
@@ -149,3 +153,7 @@ class NeighboursPlan(Struct, frozen=True, kw_only=True):
     """The best chains of each number of stages that was tried."""
     assumed: tuple[Assumed, ...] = ()
     question: Asking | None = None
+
+
+HomesPlan: TypeAlias = IslandsPlan | NeighboursPlan
+"""What machines in homes do."""

@@ -21,11 +21,14 @@ from planopt.planning.pipeline import whole
 from planopt.planning.serving import Serving
 from planopt.printable import printable
 from planopt.procurement import Solver
+from planopt.serving.neighbours import meant_by, serve_neighbours
 from planopt.summary import summed_up
+from planopt.training.islands import train_islands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from planopt.documents.neighbours import HomesPlan
     from planopt.documents.plan import Plan
 
 WAKE_SECONDS = 0.5
@@ -38,7 +41,7 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     progress: str | None = None
     estimate: Plan | None = None
     """What the closed form would buy; its latencies are not simulated yet."""
-    plan: Plan | None = None
+    plan: Plan | HomesPlan | None = None
     problems: tuple[Diagnostic, ...] = ()
     superseded: bool = False
 
@@ -61,7 +64,7 @@ class Desk:
 
     def __init__(self, folders: Sequence[str]) -> None:
         self.folders = tuple(folders)
-        self.kept: Plan | None = None
+        self.kept: Plan | HomesPlan | None = None
         """The last plan that was judged, to be saved."""
         self._bell = threading.Condition()
         self._newest: Question | None = None
@@ -125,7 +128,12 @@ class Desk:
     def _plan(self, question: Question, solver: Solver) -> None:
         started, serving = time.monotonic(), Serving()
         folders = {"catalog": self.folders} if self.folders else {}
-        asked = Asked.by_user("solve", {**question.options, **folders})
+        options = {**question.options, **folders}
+        if (told := _of_homes(options)) is not None:
+            self.kept = told
+            question.tell(Answer(plan=printable(told)))
+            return
+        asked = Asked.by_user("solve", options)
         asks = serving.read(asked, open_for(asked), solver)
         guess = asks.buy()
         if guess.counts and asks.problem.percentile is not None:
@@ -143,6 +151,17 @@ class Desk:
         )
         self.kept = plan
         question.tell(Answer(plan=printable(plan)))
+
+
+def _of_homes(options: Mapping[str, object]) -> HomesPlan | None:
+    """Answer a question of machines in homes, if it is one."""
+    about = options if "islands" in options else meant_by(options)
+    if about is None:
+        return None
+    ask: Callable[..., HomesPlan] = train_islands
+    if "islands" not in options:
+        ask = serve_neighbours
+    return ask(**about)
 
 
 def _fault(error: Exception) -> Diagnostic:

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 IN_FRONT = (
     *("model", "isl", "osl", "concurrency", "request_rate"),
     *("target", "ttft", "percentile", "confidence"),
-    *("accelerators", "datacenter"),
+    *("accelerators", "datacenter", "neighbours", "islands", "tokens"),
     *("procurement", "budget", "prices", "duty", "electricity", "years"),
 )
 """Controls that are seen at once; the others are behind a button of their panel."""
+ASKED = ("solve", "solve --neighbours", "train --islands")
+"""Commands that a question of the page is one of: by what it names."""
 NOT_HERE = ("catalog", "traffic", "assumptions", "explain", "draft")
 """Files are named on the command line; a derivation is of a saved plan."""
 LISTED_WHOLE = ("formats", "links", "workloads")
@@ -119,6 +121,7 @@ def _of_panel(
                 "words": _words(option, catalog),
                 "is_listed": option.of in LISTED_WHOLE,
                 "is_in_front": argument in IN_FRONT,
+                "commands": [name for name in ASKED if argument in taken_by(name)],
             }
 
 

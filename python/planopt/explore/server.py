@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
+    from planopt.documents.neighbours import HomesPlan
     from planopt.documents.plan import Plan
 
     Connection: TypeAlias = socket.socket | tuple[bytes, socket.socket]
@@ -35,7 +36,7 @@ PATIENCE_SECONDS = 30
 """For a request to be sent."""
 
 
-SAVED: dict[str, tuple[str, Callable[[Plan], str]]] = {
+SAVED: dict[str, tuple[str, Callable[[Plan | HomesPlan], str]]] = {
     "plan.json": ("application/json", lambda plan: plan.to_json() + "\n"),
     "report.html": ("text/html", page),
 }

@@ -6,10 +6,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet import FleetPlan
+from planopt.documents.islands import IslandsPlan
+from planopt.documents.neighbours import NeighboursPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.documents.training import TrainingDocument
 from planopt.report.evaluation import render_evaluation
 from planopt.report.fleet import render_fleet
+from planopt.report.homes import render_homes
 from planopt.report.plan import render_plan
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ def as_text(document: Document) -> str:
             return str(render_evaluation(document))
         case FleetPlan():
             return str(render_fleet(document))
+        case IslandsPlan() | NeighboursPlan():
+            return str(render_homes(document))
         case _:
             return repr(document)
 
@@ -32,7 +37,7 @@ def as_text(document: Document) -> str:
 def as_html(document: Document) -> str:
     """Show a document in a notebook: a plan as its page, with the screen as text."""
     text = f"<pre>{escape(as_text(document))}</pre>"
-    if not isinstance(document, PlanDocument):
+    if not isinstance(document, PlanDocument | IslandsPlan | NeighboursPlan):
         return text
     from planopt.report.page.html import frame
 

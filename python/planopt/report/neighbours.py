@@ -30,7 +30,7 @@ def render_neighbours(plan: NeighboursPlan) -> Report:
         why = "No chain holds it: more machines, larger ones, or smaller --weights."
         return Report(Ends("✘ infeasible", "", bad), Ends(asked, "", head), why)
     speed = f"{_speed(chains.tokens_per_second_per_user_served)} tokens/s"
-    whole = f"{_time(chains.availability)} of the time"
+    whole = f"{share_of_time(chains.availability)} of the time"
     verdict = f"✔ {_users(chains)} at {speed} each, {whole}"
     slow = plan.best is None
     if slow:
@@ -57,7 +57,7 @@ def _figures(chains: Chains) -> Iterable[Block]:
             "Chains",
             f"{chains.chains} where all are there",
             f"{chains.chains * chains.running:.3g} in the mean",
-            f"at least {sure} for {_time(_SURE)} of the time",
+            f"at least {sure} for {share_of_time(_SURE)} of the time",
         )
     yield line(
         "Tokens",
@@ -77,7 +77,8 @@ def _figures(chains: Chains) -> Iterable[Block]:
     if (uptime := chains.simulated) is not None:
         yield line(
             "Checked",
-            f"simulated, a chain is whole {_time(uptime.availability)} of the time",
+            f"simulated, a chain is whole {share_of_time(uptime.availability)} "
+            "of the time",
             f"{percent(1 - uptime.serving)} goes into losses",
         )
     yield line(
@@ -133,7 +134,7 @@ def _lengths(every: Iterable[Chains], best: Chains) -> Iterable[Block]:
             str(each.chains),
             f"{count(each.users)}",
             _speed(each.tokens_per_second_per_user_served),
-            _time(each.availability),
+            share_of_time(each.availability),
             count(each.output_tokens_per_second),
             money(each.usd_per_million_tokens),
         )
@@ -151,7 +152,7 @@ def _users(chains: Chains) -> str:
     return "1 user" if chains.users == 1 else f"{count(chains.users)} users at once"
 
 
-def _time(share: float) -> str:
+def share_of_time(share: float) -> str:
     """Say a share of the time, as exactly as it is near to all of it."""
     if 1 - share < _ALL:
         return "all"

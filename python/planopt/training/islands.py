@@ -37,7 +37,7 @@ def train_islands(**options: Unpack[TrainIslandsOptions]) -> IslandsPlan:
     --------
     >>> import planopt
     >>> plan = planopt.train_islands(
-    ...     islands="16xrtx-4090", model="gpt-2-xl", tokens="30B", seq_len=1024
+    ...     islands="16xrtx-4090", model="llama-3.2-1b", tokens="20B"
     ... )
     >>> plan.best.islands[0].islands
     16

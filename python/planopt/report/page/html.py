@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planopt.printable import printable
+from planopt.documents.plan import PlanDocument
+from planopt.printable import printable, screened
+from planopt.report.homes import render_homes
 from planopt.report.page.markdown import markdown
 
 if TYPE_CHECKING:
-    from planopt.documents.plan import PlanDocument
+    from planopt.documents.neighbours import HomesPlan
 
 _ASSETS = Path(__file__).with_name("assets")
 REPORT = (
     *("figures", "svg", "drawings", "machines", "sections"),
-    *("serving", "training", "fleet", "none", "page"),
+    *("serving", "training", "fleet", "none", "homes", "page"),
 )
 """Scripts, and style sheets of the same names, of a page that shows a plan."""
 EXPLORER = (*REPORT, "controls", "pinned", "explorer")
@@ -53,14 +55,18 @@ _APPENDIX = """\
 """
 
 
-def page(plan: PlanDocument, appendix: str = "") -> str:
+def page(plan: PlanDocument | HomesPlan, appendix: str = "") -> str:
     """Write a page that shows a plan, and a text at its end."""
     shown = printable(plan)
-    model = getattr(shown.request, "model", None) or "fleet"
+    if isinstance(shown, PlanDocument):
+        model = getattr(shown.request, "model", None) or "fleet"
+        told, shown = markdown(shown), _carried(shown)
+    else:
+        model, told = shown.model, screened(str(render_homes(shown)))
     body = _BODY.format(
-        text=escape(markdown(shown)),
+        text=escape(told),
         appendix=appendix and _APPENDIX.format(text=escape(appendix)),
-        plan=embedded(_carried(shown)),
+        plan=embedded(shown),
     )
     return document(f"planopt: {model}", body)
 
@@ -87,7 +93,7 @@ def document(
     )
 
 
-def frame(plan: PlanDocument) -> str:
+def frame(plan: PlanDocument | HomesPlan) -> str:
     """Show a plan in a page of others: the page itself, in a frame of its own."""
     return (
         '<iframe sandbox="allow-scripts allow-downloads allow-modals" '

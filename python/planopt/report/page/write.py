@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
-from planopt.documents.islands import IslandsPlan
 from planopt.errors import InputError
 from planopt.files import replacing
 from planopt.printable import printable, screened
 from planopt.report.derivation import derivation
-from planopt.report.islands import render_islands
-from planopt.report.neighbours import render_neighbours
-from planopt.report.page.html import document, page
+from planopt.report.homes import render_homes
+from planopt.report.page.html import page
 from planopt.report.page.markdown import markdown, rows
 from planopt.report.page.workbook import workbook
 from planopt.report.table import Report
@@ -21,7 +18,7 @@ from planopt.second_opinion import derivation_of_plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planopt.documents.neighbours import NeighboursPlan
+    from planopt.documents.neighbours import HomesPlan
     from planopt.documents.plan import PlanDocument
 
 _FORMS: dict[str, Callable[[PlanDocument, str], bytes]] = {
@@ -57,19 +54,13 @@ def write_report(
     return [*files.values()]
 
 
-def write_homes(
-    plan: IslandsPlan | NeighboursPlan, files: Mapping[str, str]
-) -> list[str]:
-    """Write what machines in homes do to files: the screen, as a page or Markdown."""
+def write_homes(plan: HomesPlan, files: Mapping[str, str]) -> list[str]:
+    """Write what machines in homes do: as a page, or the screen as Markdown."""
     shown = printable(plan)
-    if isinstance(shown, IslandsPlan):
-        screen = screened(str(render_islands(shown)))
-    else:
-        screen = screened(str(render_neighbours(shown)))
-    title = f"planopt: {shown.model}"
+    screen = screened(str(render_homes(shown)))
     forms = {
-        "html": document(title, f"<main><pre>{escape(screen)}</pre></main>", ()),
-        "md": f"# {title}\n\n```text\n{screen}\n```\n",
+        "html": page(shown),
+        "md": f"# planopt: {shown.model}\n\n```text\n{screen}\n```\n",
     }
     odd = next((form for form in files if form not in forms), None)
     if odd is not None or not files:

@@ -99,8 +99,18 @@ function questionForm(panels, onChange, buttons) {
 }
 
 const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+/** The options that a question asks with, and the command whose they are: it is named by what it is about. */
+function asking(options, flags) {
+  const command = options.islands ? "train --islands" : options.neighbours ? "solve --neighbours" : "solve";
+  return [Object.fromEntries(Object.entries(options).filter(([name]) => flags[name]?.commands.includes(command) ?? true)), command];
+}
+/** What is set and not asked with. */
+function leftOut(options, flags) {
+  const [asked, command] = asking(options, flags), left = Object.keys(options).filter((name) => !(name in asked));
+  return left.length ? `Not asked of ${command}: ${left.map((name) => flags[name].flag).join(", ")}` : "";
+}
 /** The command that asks the same. */
 function commandOf(options, flags, folders) {
-  const words = Object.entries(options).map(([name, text]) => (flags[name]?.kind === "switch" ? flags[name].flag : `${flags[name].flag} ${quoted(text)}`));
-  return ["planopt solve", ...words, ...folders.map((folder) => `--catalog ${quoted(folder)}`)].join(" ");
+  const [asked, command] = asking(options, flags), words = Object.entries(asked).map(([name, text]) => (flags[name]?.kind === "switch" ? flags[name].flag : `${flags[name].flag} ${quoted(text)}`));
+  return [`planopt ${command.split(" ")[0]}`, ...words, ...folders.map((folder) => `--catalog ${quoted(folder)}`)].join(" ");
 }

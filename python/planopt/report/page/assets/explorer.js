@@ -37,7 +37,7 @@ function writeAddress(options, pinned, settled) {
 function explore(settings, ask, links) {
   const { given, folders, panels, notes = [] } = settings;
   const usual = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value === true ? "yes" : String(value)]));
-  const status = html("p", { class: "working", role: "status" }), command = html("code", {}), root = html("main", { id: "report" });
+  const status = html("p", { class: "working", role: "status" }), command = html("code", {}), left = html("small", {}), root = html("main", { id: "report" });
   const told = html("span", {}, "explorer");
   let pinned = null, now = null, running = null, pause = null;
 
@@ -49,28 +49,28 @@ function explore(settings, ask, links) {
   /** Shows an answer, and keeps what has the keyboard where it is. */
   function draw(answer, isEstimate) {
     now = { ...answer, isEstimate };
-    const plan = isEstimate ? unjudged(answer.plan) : answer.plan;
+    const plan = isEstimate ? unjudged(answer.plan) : answer.plan, short = comparable(plan);
     show(plan, root);
     root.querySelector("#answer .chip")?.parentElement.append(...notes.map((note) => html("p", { class: "note" }, marked(note))));
     if (pinned?.plan) root.querySelector("#answer").after(sideBySide(pinned, now, unpin));
     drawn.forEach((paint) => paint());
-    told.textContent = plan.status === "infeasible" ? "no plan" :
-      [hardwareOf(plan.bill_of_materials), priceOf(plan)[0], known(speedOf(plan)) && `${rate(speedOf(plan))} tok/s`].filter(Boolean).join(" · ");
+    told.textContent = short.status === "infeasible" ? "no plan" :
+      [short.short ?? hardwareOf(short.bill_of_materials), priceOf(short)[0], known(speedOf(short)) && `${rate(speedOf(short))} tok/s`].filter((each) => each && each !== UNKNOWN).join(" · ");
     files.forEach((each) => { each.disabled = isEstimate; });
     root.classList.remove("old");
   }
 
   /** Asks, and gives what is answered last; a newer question ends it. */
-  async function answered(options, signal, onEstimate) {
-    const asked = commandOf(options, question.flags, folders), late = setTimeout(() => root.classList.add("old"), SLOW_MS);
+  async function answered(given, signal, onEstimate) {
+    const [options] = asking(given, question.flags), asked = commandOf(given, question.flags, folders), late = setTimeout(() => root.classList.add("old"), SLOW_MS);
     try {
       for await (const said of ask(options, signal)) {
         if (signal.aborted) return null;
         clearTimeout(late);
         if (said.progress) status.textContent = `working: ${said.progress}`;
-        if (said.estimate) onEstimate({ options, command: asked, plan: said.estimate });
+        if (said.estimate) onEstimate({ options: given, command: asked, plan: said.estimate });
         if (said.problems) throw said.problems;
-        if (said.plan) return { options, command: asked, plan: said.plan };
+        if (said.plan) return { options: given, command: asked, plan: said.plan };
       }
       return null;
     } finally {
@@ -82,6 +82,7 @@ function explore(settings, ask, links) {
     running?.abort();
     const own = running = new AbortController(), { options } = question;
     command.textContent = commandOf(options, question.flags, folders);
+    left.textContent = leftOut(options, question.flags);
     status.textContent = "working";
     try {
       if (pinned && !pinned.plan) pinned = await answered(pinned.options, own.signal, () => {}) ?? pinned;
@@ -92,9 +93,9 @@ function explore(settings, ask, links) {
       status.textContent = "";
     } catch (error) {
       if (own.signal.aborted) return;
-      const left = question.refuse(Array.isArray(error) ? error : [{ code: "", message: `could not plan: ${error.message}` }]);
+      const rest = question.refuse(Array.isArray(error) ? error : [{ code: "", message: `could not plan: ${error.message}` }]);
       root.classList.toggle("old", Boolean(now));
-      status.replaceChildren(...(left.length ? left.flatMap(saidOf) : [document.createTextNode("The question is not understood: see its controls.")]));
+      status.replaceChildren(...(rest.length ? rest.flatMap(saidOf) : [document.createTextNode("The question is not understood: see its controls.")]));
     }
   }
 
@@ -132,7 +133,7 @@ function explore(settings, ask, links) {
     html("a", { class: "skip", href: "#answer", onclick: (event) => { event.preventDefault(); root.querySelector("#answer")?.scrollIntoView(); } }, "To the answer"),
     html("header", { class: "bar" }, html("b", {}, "planopt"), told, button("Light / dark", theme),
       button("Copy link", () => copy(location.href, "the link is copied")), button("Copy command", () => copy(command.textContent, "the command is copied")), files),
-    html("div", { class: "explorer" }, question.form, html("div", { class: "asked card" }, html("small", {}, "The same on the command line"), status, command), root));
+    html("div", { class: "explorer" }, question.form, html("div", { class: "asked card" }, html("small", {}, "The same on the command line"), status, command, left), root));
   readState();
   return run;
 }

@@ -4,8 +4,8 @@ const PAGES = { serving: servingPage, training: trainingPage, fleet: fleetPage }
 /** Shows a plan in an element, and nothing that the plan does not say; what else there is stands at its end. */
 function show(plan, root, appendix) {
   drawn.clear();
-  const page = plan.status === "infeasible" ? nonePage : PAGES[plan.kind];
-  root.replaceChildren(...[page(plan), appendix, provenance(plan)].flat(Infinity).filter(Boolean));
+  const page = HOMES[plan.schema] ?? (plan.status === "infeasible" ? nonePage : PAGES[plan.kind]);
+  root.replaceChildren(...[page(plan), appendix, HOMES[plan.schema] ? null : provenance(plan)].flat(Infinity).filter(Boolean));
   drawn.forEach((paint) => paint());
 }
 
@@ -20,7 +20,7 @@ function saved(text, name) {
 }
 
 function topBar(plan, text) {
-  const { request } = plan;
+  const { request = plan } = plan;
   const asked = [
     request.model,
     request.tokens && `${prefixed(request.tokens)} tokens`,

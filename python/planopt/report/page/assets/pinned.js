@@ -1,5 +1,5 @@
 // Two answers side by side: the one that is pinned, and the one of now.
-const speedOf = (plan) => promised(plan).find((each) => each.unit === "tok/s" && each.least && each.percentile !== undefined)?.predicted ??
+const speedOf = (plan) => plan.speed ?? promised(plan).find((each) => each.unit === "tok/s" && each.least && each.percentile !== undefined)?.predicted ??
   plan.deployments[0]?.evaluation.decode?.tokens_per_second_per_user;
 const difference = (now, then, say, lessIsBetter) => {
   if (!known(now) || !known(then)) return UNKNOWN;
@@ -18,9 +18,10 @@ const WHAT_DIFFERS = [
   ["All promises hold", (plan) => plan.probability, (share) => percent(share, 0), false],
 ];
 /** What a plan is, or that there is none. */
-const planInShort = (plan) => (plan.status === "infeasible" ? "no plan" : `${hardwareOf(plan.bill_of_materials)}, ${layoutOf(plan.deployments[0].candidate)}`);
+const planInShort = (plan) => (plan.status === "infeasible" ? "no plan" : plan.short ?? `${hardwareOf(plan.bill_of_materials)}, ${layoutOf(plan.deployments[0].candidate)}`);
 
-function sideBySide(pinned, now, onUnpin) {
+function sideBySide(one, other, onUnpin) {
+  const [pinned, now] = [one, other].map((each) => ({ ...each, plan: comparable(each.plan) }));
   const rows = WHAT_DIFFERS.map(([name, of, say, lessIsBetter]) => {
     const [a, b] = [pinned.plan, now.plan].map((plan) => (plan.status === "infeasible" ? undefined : of(plan)));
     const cells = [name, told(say)(a, roughOf(pinned.plan)), told(say)(b, roughOf(now.plan)), difference(b, a, say, lessIsBetter)];
