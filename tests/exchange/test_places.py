@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -32,20 +34,13 @@ OVER_HOSTS = {
     "batch": 8,
 }
 PLANS = {**CASES, "over hosts": OVER_HOSTS}
-TASK = {"name", "num_nodes", "resources", "service", "run"}
-RESOURCES = {"accelerators", "ports", "image_id", "network_tier"}
-SERVICE = {"readiness_probe", "replicas", "ports"}
-"""Keys of SkyPilot 0.14.1, as `sky/utils/schemas.py` of its wheel has them."""
-REQUEST = {
-    "model": set[str](),
-    "backend": set(),
-    "searchStrategy": set(),
-    "autoApply": set(),
-    "hardware": {"gpuSku", "totalGpus", "numGpusPerNode"},
-    "workload": {"isl", "osl", "concurrency", "requestRate"},
-    "sla": {"ttft", "itl"},
+SCHEMAS = {
+    name: jsonschema.Draft202012Validator(
+        json.loads((Path(__file__).parent / "schemas" / f"{name}.json").read_text())
+    )
+    for name in ("skypilot", "dynamo")
 }
-"""Keys of Dynamo 1.6.1, as `dgdr_v1beta1_types.py` of its wheel has them."""
+"""Of SkyPilot 0.14.1 and Dynamo 1.6.1: tests/support/write_schemas.py."""
 
 
 def written(plan: Plan, to: str) -> Iterator[object]:
@@ -127,21 +122,25 @@ def test_compose_is_for_one_machine() -> None:
 
 
 @pytest.mark.parametrize("case", PLANS)
-def test_tasks_have_the_keys_of_skypilot(case: str) -> None:
+def test_tasks_pass_the_schema_of_skypilot(case: str) -> None:
     for document in written(plan_of(**PLANS[case]), "skypilot"):
         assert isinstance(document, dict)
-        assert set(document) <= TASK
-        assert set(document["resources"]) <= RESOURCES
-        assert set(document.get("service", {})) <= SERVICE
+        SCHEMAS["skypilot"].validate(document)
         name, _, count = document["resources"]["accelerators"].partition(":")
         assert name in places()["skypilot"].accelerators.values()
         assert int(count) * document["num_nodes"] == (
             plan_of(**PLANS[case]).deployments[0].candidate.accelerators
         )
+        for planted in (
+            {**document, "num_node": 1},
+            {**document, "resources": {**document["resources"], "accelerator": "x"}},
+        ):
+            with pytest.raises(jsonschema.ValidationError):
+                SCHEMAS["skypilot"].validate(planted)
 
 
 @pytest.mark.parametrize("case", PLANS)
-def test_graphs_and_requests_have_the_keys_of_dynamo(case: str) -> None:
+def test_requests_pass_the_schema_of_dynamo(case: str) -> None:
     plan = asked(plan_of(**PLANS[case]))
     graph, request = written(plan, "dynamo")
     assert isinstance(graph, dict)
@@ -154,9 +153,10 @@ def test_graphs_and_requests_have_the_keys_of_dynamo(case: str) -> None:
         == []
     )
     spec = request["spec"]
-    assert set(spec) <= set(REQUEST)
-    for key, known in REQUEST.items():
-        assert not known or set(spec[key]) <= known
+    SCHEMAS["dynamo"].validate(spec)
+    for key in ("sla", "workload", "hardware"):
+        with pytest.raises(jsonschema.ValidationError):
+            SCHEMAS["dynamo"].validate({**spec, key: {**spec[key], "tttf": 1}})
     assert spec["workload"] == {"isl": 512, "osl": 512, "concurrency": 8}
     assert spec["sla"] == {"ttft": 2000, "itl": 50}
     assert spec["hardware"]["totalGpus"] == plan.deployments[0].candidate.accelerators

@@ -98,15 +98,34 @@ def _kv(name: str) -> dict[str, object]:
     return {"kv": "fp16"} if name == "llama-cpp" else {}
 
 
-def test_a_planted_flag_or_value_is_found() -> None:
-    files = dict(export(plan_of(**CASES["dense"]), "vllm").files)
-    good = files["serve.sh"]
-    files["serve.sh"] = good.replace("--max-num-seqs", "--max-seqs")
-    assert unknown("vllm", files) == ["--max-seqs"]
-    files["serve.sh"] = good.replace(
-        "--kv-cache-dtype bfloat16", "--kv-cache-dtype bf16"
-    )
-    assert unknown("vllm", files) == ["--kv-cache-dtype bf16"]
+PLANTED = {
+    "vllm": (
+        ("--max-num-seqs", "--max-seqs", "--max-seqs"),
+        ("dtype bfloat16", "dtype bf16", "--kv-cache-dtype bf16"),
+    ),
+    "sglang": (
+        ("--context-length", "--max-model-len", "--max-model-len"),
+        ("dtype bfloat16", "dtype fp8", "--kv-cache-dtype fp8"),
+    ),
+    "trtllm": (
+        ("max_seq_len", "max_model_len", "max_model_len"),
+        ("max_tokens", "tokens", "kv_cache_config.tokens"),
+    ),
+    "llama-cpp": (
+        ("-sm ", "-split ", "-split"),
+        ("-ctk f16", "-ctk fp16", "-ctk fp16"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_planted_flag_or_value_is_found(name: str) -> None:
+    made = dict(export(plan_of(**CASES["dense"], **_kv(name)), name).files)
+    assert unknown(name, made) == []
+    for good, bad, found in PLANTED[name]:
+        files = {file: text.replace(good, bad) for file, text in made.items()}
+        assert files != made
+        assert found in unknown(name, files)
 
 
 def test_engine_and_plan_agree_on_memory() -> None:

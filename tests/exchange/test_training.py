@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shlex
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ from planopt.errors import InputError
 from planopt.exchange.export import export
 from planopt.exchange.imports import read_command
 from planopt.exchange.tool import tool
+from planopt.report.exchange import render_import
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -216,3 +219,58 @@ def test_other_accelerators_and_all_of_them() -> None:
     assert fits["h100-sxm"]
     assert not fits["rtx-4090"]
     assert found.options["zero"] == "3"
+
+
+def test_a_faster_layout_of_the_same_accelerators_is_told() -> None:
+    line = (
+        "torchrun --nproc-per-node 8 --nnodes 4 -m torchtitan.train --module llama3 "
+        "--config llama3_8b --training.local_batch_size 16 "
+        "--training.global_batch_size 64 --training.seq_len 4096 "
+        "--training.disable_cuda_graphs activation-checkpoint:full "
+    )
+    on = {"accelerator": "h100-sxm", "network": "infiniband-400g"}
+    slow = f"{line} --parallelism.tensor_parallel_degree 8 "
+    slow += "--parallelism.pipeline_parallel_degree 4"
+    found = read_command(slow, tool="torchtitan", **on)
+    assert found.training is not None
+    assert found.training.feasible
+    assert found.better is not None
+    speed = found.better.tokens_per_second
+    assert speed is not None
+    assert speed > 1.02 * (found.training.tokens_per_second or 0.0)
+    assert "better on the same accelerators" in str(render_import(found))
+    # None is better than the one that is told.
+    degrees = dict(re.findall(r"([A-Z]+)(\d+)", found.better.layout))
+    own = {name: int(degrees.get(name.upper(), 1)) for name in ("tp", "pp", "dp", "cp")}
+    assert math.prod(own.values()) <= 32
+
+
+CHANGES = ({"tp": 4}, {"seq_len": 2048}, {"global_batch": 128}, {"recompute": "full"})
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", ["megatron", "torchtitan"])
+def test_a_field_that_changes_changes_the_script(
+    name: str, change: dict[str, object]
+) -> None:
+    own = {"megatron": OF_MEGATRON, "torchtitan": OF_TORCHTITAN}[name]["dense"]
+    options = {**ON, **CASES["dense"], **own}
+    before, after = (
+        export(plan_of(asked), name).files["train.sh"].partition("exec ")[2]
+        for asked in (options, {**options, **change})
+    )
+    assert before != after
+
+
+@pytest.mark.parametrize("name", ["megatron", "torchtitan"])
+def test_a_planted_flag_is_found(name: str) -> None:
+    own = {"megatron": OF_MEGATRON, "torchtitan": OF_TORCHTITAN}[name]["dense"]
+    made = export(plan_of({**ON, **CASES["dense"], **own}), name).files["train.sh"]
+    listed = tool(name).listed.flags
+    degree = {
+        "megatron": "--tensor-model-parallel-size",
+        "torchtitan": "--parallelism.tensor_parallel_degree",
+    }[name]
+    planted = words_of(made.replace(degree, f"{degree}s"))
+    flags = [word for word in planted if word.startswith("--")]
+    assert [flag for flag in flags if flag not in listed] == [f"{degree}s"]

@@ -11,6 +11,9 @@ from planopt.documents.base import Document
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.training import TrainingDocument
 
+BETTER = 1.02
+"""What counts as better: predictions are no finer."""
+
 
 class Heard(Struct, frozen=True, kw_only=True):
     """A flag that was given."""

@@ -170,15 +170,13 @@ class Candidate(Struct, frozen=True, kw_only=True):
     @property
     def layout(self) -> str:
         """Its degrees, such as ``TP4 x PP2``; those that are 1 only if all are."""
-        degrees = (
-            ("TP", self.tp),
-            ("PP", self.pp),
-            ("EP", self.ep),
-            ("DP", self.dp),
-            ("CP", self.cp),
-        )
-        named = [f"{name}{degree}" for name, degree in degrees if degree > 1]
-        return " x ".join(named) or "one accelerator"
+        return degrees(TP=self.tp, PP=self.pp, EP=self.ep, DP=self.dp, CP=self.cp)
+
+
+def degrees(**each: int) -> str:
+    """Name degrees, such as ``TP4 x PP2``; those that are 1 only if all are."""
+    named = [f"{name}{degree}" for name, degree in each.items() if degree > 1]
+    return " x ".join(named) or "one accelerator"
 
 
 class OwnedParts(Struct, frozen=True, kw_only=True):

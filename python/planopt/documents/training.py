@@ -22,6 +22,7 @@ from planopt.documents.parts import (
     PeakPart,
     PlanWarning,
     Rejection,
+    degrees,
 )
 
 
@@ -243,6 +244,16 @@ class TrainingCandidate(Struct, frozen=True, kw_only=True):
     framework: str | None = None
     loss_chunks: int = 1
     master_weights: bool = True
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of the run."""
+        return self.tp * self.pp * self.dp * self.cp
+
+    @property
+    def layout(self) -> str:
+        """Its degrees, such as ``TP8 x PP4``; those that are 1 only if all are."""
+        return degrees(TP=self.tp, CP=self.cp, PP=self.pp, DP=self.dp, EP=self.ep)
 
 
 class TrainingDeployment(Struct, frozen=True, kw_only=True):

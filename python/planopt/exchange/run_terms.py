@@ -23,7 +23,7 @@ def training_role(plan: TrainingPlan) -> Role:
     of, memory = deployment.candidate, deployment.evaluation.memory
     hosts = deployment.evaluation.hosts or deployment.hardware.hosts
     table = fact_of(plan, "models", deployment.model).table
-    world = of.tp * of.pp * of.dp * of.cp
+    world = of.accelerators
     shape = shape_of(table)
     layers, chunks = int(str(table.get("layers", 0))), of.pp * of.vpp
     left = layers % chunks or not layers
@@ -78,7 +78,7 @@ def training_role(plan: TrainingPlan) -> Role:
         units=deployment.units,
         accelerator=of.accelerator,
         vendor=None,
-        layout=f"TP{of.tp} x PP{of.pp} x DP{of.dp} x CP{of.cp} x EP{of.ep}",
+        layout=of.layout,
         memory={}
         if memory is None
         else {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from planopt.documents.exchange import Better, Elsewhere, ImportDocument
+from planopt.documents.exchange import BETTER, Better, Elsewhere, ImportDocument
 from planopt.documents.parts import Rejection
 from planopt.errors import InputError
 from planopt.options import Asked, only
@@ -29,8 +29,6 @@ LENGTHS = ("isl", "osl", "workload", *LOADED)
 """What says how long requests are, in place of the longest that a server takes."""
 MOST_SEQUENCES = 256
 """Where neither a command nor its tool says how many may run."""
-BETTER = 1.02
-"""What counts as better: predictions are no finer."""
 SHARED = ("model", "kv", "max_model_len", "catalog", "assumptions", "price")
 """What the question for a better layout says too."""
 _BYTES = {"GiB": 2**30, "GB": 10**9, "MiB": 2**20}

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from planopt.documents.exchange import Elsewhere, ImportDocument
+from planopt.documents.exchange import BETTER, Better, Elsewhere, ImportDocument
 from planopt.errors import Diagnostic, InputError
 from planopt.exchange.run_terms import shape_of
 from planopt.options import Asked, only
+from planopt.planning.pipeline import answered
+from planopt.planning.training import Training
 from planopt.training.evaluate import evaluated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.training import TrainingDocument
+    from planopt.documents.training import TrainingCandidate, TrainingDocument
     from planopt.exchange.hear import Hearing
     from planopt.exchange.tool import Terms, Tool
 
@@ -24,6 +26,15 @@ PASSED_ON = ("expert_tp", "mtp_modules", "context_parallel", "seq_len", "global_
 """Terms that are options by the same name."""
 PRECISIONS = ("eight", "four", "sixteen", "precision")
 """Terms that say the precision, the first that is said."""
+LAYOUT = (
+    *("tp", "sequence_parallel", "pp", "vpp", "schedule", "dp", "cp", "ep"),
+    *("context_parallel", "expert_tp", "recompute", "shard_group", "offload"),
+)
+"""What a plan decides of a run, besides its ZeRO stage and its micro-batch."""
+RUN_STEPS = 1000
+"""Of a run whose length nobody said: speed does not hang on it."""
+ANY_SUM = 1e12
+"""Dollars: what is bought is there already."""
 ELSEWHERE = ("accelerators", "hosts")
 """Options beside a command that are none of `evaluate training`."""
 
@@ -106,8 +117,9 @@ class Run:
         self.model = str(options["model"])
 
     def here(self, found: ImportDocument, accelerator: str) -> ImportDocument:
-        """Evaluate it where it runs."""
-        return replace(found, training=self._on(accelerator))
+        """Evaluate it where it runs, and look for a faster layout there."""
+        document = self._on(accelerator)
+        return replace(found, training=document, better=self.better(document))
 
     def elsewhere(self, accelerator: str) -> Elsewhere:
         """Say in short what it does on another accelerator."""
@@ -119,9 +131,50 @@ class Run:
             why_not=None if found.feasible else found.rejections[0].message,
         )
 
+    def better(self, found: TrainingDocument) -> Better | None:
+        """Find a layout of the same accelerators that trains faster, by its trainer."""
+        of, speed = found.candidate, found.tokens_per_second
+        if not found.feasible or not speed or of.lora_rank:
+            return None
+        steps = {"tokens": (of.global_batch or 1) * (of.seq_len or 1) * RUN_STEPS}
+        asked = {
+            **steps,
+            **only("train", self.options),
+            "accelerators": of.accelerator,
+            "max_accelerators": of.accelerators,
+            "objective": "throughput",
+            "budget": ANY_SUM,
+            "procurement": "both",
+        }
+        try:
+            plan = answered(Training(), Asked("train", asked), None)
+            layout = _layout(plan.deployments[0].candidate)
+            kept = {
+                name: one for name, one in self.options.items() if name not in layout
+            }
+            run = Run({**kept, **{name: one for name, one in layout.items() if one}})
+            other = run._on(of.accelerator)
+        except (InputError, IndexError):
+            return None
+        if (other.tokens_per_second or 0) < BETTER * speed:
+            return None
+        return Better(
+            layout=other.candidate.layout,
+            batch=other.candidate.batch,
+            replicas=1,
+            tokens_per_second=other.tokens_per_second,
+        )
+
     def _on(self, accelerator: str) -> TrainingDocument:
         given = only("evaluate training", {**self.options, "accelerator": accelerator})
         return evaluated(Asked.by_user("evaluate training", given))
+
+
+def _layout(of: TrainingCandidate) -> dict[str, object]:
+    """Say a layout as options; none of what is 0 or none of it."""
+    said = {name: getattr(of, name) for name in LAYOUT}
+    zero = of.shard.removeprefix("zero").replace("none", "0")
+    return {**said, "zero": zero, "micro_batch": of.batch}
 
 
 def _chunks(terms: Terms, pp: int, layers: int) -> int | None:

@@ -33,15 +33,7 @@ if TYPE_CHECKING:
 
 def training_layout(candidate: TrainingCandidate) -> str:
     """Describe how a run is spread: ``TP8 x PP4 x DP64, micro-batch 1 ...``."""
-    degrees = {
-        "TP": candidate.tp,
-        "CP": candidate.cp,
-        "PP": candidate.pp,
-        "DP": candidate.dp,
-        "EP": candidate.ep,
-    }
-    several = [f"{name}{degree}" for name, degree in degrees.items() if degree > 1]
-    parts = [" x ".join(several) or "one accelerator"]
+    parts = [candidate.layout]
     if candidate.vpp > 1:
         parts.append(f"interleaved (VPP {candidate.vpp})")
     if candidate.sequence_parallel:
