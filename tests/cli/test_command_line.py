@@ -228,7 +228,7 @@ def test_wrong_usage_has_a_code_and_an_offer(
     assert offer in shown.err
 
 
-@pytest.mark.parametrize("arguments", [[], ["evaluate"], ["catalog"]])
+@pytest.mark.parametrize("arguments", [["evaluate"], ["catalog"]])
 def test_without_a_command_the_help_is_shown(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import COLUMNS, PAGES, commands, run, shown, timeless
+from pages import COLUMNS, PAGES, commands, files, run, shown, timeless
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def test_a_page_shows_what_its_commands_print(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    files(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", COLUMNS)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22

@@ -9,15 +9,20 @@ import io
 import os
 import re
 import shlex
+import shutil
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from planopt.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("tutorial.md", "how-to/agents.md", "how-to/neighbours.md")
+PAGES = (
+    *("tutorial.md", "how-to/agents.md", "how-to/neighbours.md"),
+    *("how-to/traffic.md", "how-to/fine-tuning.md"),
+)
 """Pages whose ``text`` blocks are what the console block before them prints."""
 DATED = ("explanation/article.md",)
 """The same, of the day that they name: too long for the gate."""
@@ -31,6 +36,12 @@ TIMES = re.compile(
     r"|(?<=\)) · \d+ more$",
     re.M,
 )
+
+
+def files(folder: Path) -> None:
+    """Put what the commands of pages read into a folder."""
+    for each in (DOCS / "how-to").glob("*.csv"):
+        shutil.copy(each, folder)
 
 
 def commands(page: str) -> list[str]:
@@ -88,5 +99,8 @@ def write(page: str) -> None:
 
 if __name__ == "__main__":
     os.environ["COLUMNS"] = COLUMNS
-    for each in sys.argv[1:] or (*PAGES, *DATED):
-        write(each)
+    with TemporaryDirectory() as folder:
+        files(Path(folder))
+        os.chdir(folder)
+        for each in sys.argv[1:] or (*PAGES, *DATED):
+            write(each)

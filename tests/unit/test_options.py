@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -274,6 +275,42 @@ def test_help_is_as_it_was(
     name = "-".join(["help", *command.split()])
     golden = ROOT / "tests" / "cli" / "golden" / f"{name}.txt"
     assert capsys.readouterr().out == golden.read_text("utf-8")
+
+
+def examples(text: str) -> list[str]:
+    """Commands in a text, each a paragraph or a line of it."""
+    lines = (" ".join(part.split()) for part in text.split("\n\n"))
+    return [line for line in lines if line.startswith("planopt ")]
+
+
+def understood(example: str) -> None:
+    """Read a command line, and run nothing."""
+    name, *words = shlex.split(example)
+    assert name == "planopt"
+    command: Any = program()
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    command.make_context(name, words)
+
+
+@pytest.mark.parametrize("command", TYPED)
+def test_each_command_has_an_example_that_it_understands(command: str) -> None:
+    found = examples(built(command).help or "")
+    assert found
+    for example in found:
+        assert example.startswith(f"planopt {command}")
+        understood(example)
+
+
+def test_no_question_at_all_shows_three(capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused("") == 0
+    told = capsys.readouterr().out.splitlines()
+    assert max(map(len, told)) <= 80
+    assert len(told) < 24
+    for line in told:
+        before, is_there, example = line.partition(" planopt ")
+        if is_there and before and "--help" not in example:
+            understood(f"planopt {example.partition('   ')[0]}")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,10 @@ class Imports(TypedDict, total=False):
 def list_(
     *, kind: str | None = None, json: bool = False, **options: "Unpack[Opened]"
 ) -> None:
-    """List the entries of one kind, or of all."""
+    """List the entries of one kind, or of all.
+
+    planopt catalog list accelerators
+    """
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_catalog
 
@@ -46,7 +49,10 @@ def list_(
 
 
 def show_(*, names: list[str], json: bool = False, **options: "Unpack[Opened]") -> None:
-    """Show an entry: every figure with its source."""
+    """Show an entry: every figure with its source.
+
+    planopt catalog show h100-sxm
+    """
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_entry
 
@@ -71,7 +77,10 @@ def prices(
     json: bool = False,
     **options: "Unpack[Opened]",
 ) -> None:
-    """Show how old the prices are that decide plans, and how well they are known."""
+    """Show how old the prices are that decide plans, and how well they are known.
+
+    planopt catalog prices
+    """
     from planopt.catalog.open import open_catalog
     from planopt.price_list import price_list
     from planopt.report.catalog import render_prices
@@ -81,7 +90,10 @@ def prices(
 
 
 def check(*, json: bool = False, **options: "Unpack[Opened]") -> None:
-    """Read every file, reporting every problem with its place."""
+    """Read every file, reporting every problem with its place.
+
+    planopt catalog check --catalog my-catalog
+    """
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_counts
 
@@ -128,7 +140,10 @@ def _kind_of(catalog: "Catalog", name: str) -> str:
 def import_skypilot(
     *, files: list[str], out: str, json: bool = False, **options: "Unpack[Imports]"
 ) -> None:
-    """Import offers of SkyPilot's catalogs: aws/vms.csv and the like."""
+    """Import offers of SkyPilot's catalogs: aws/vms.csv and the like.
+
+    planopt catalog import-skypilot aws/vms.csv --out offers
+    """
     from planopt.catalog.skypilot import import_skypilot as read
 
     _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
@@ -141,7 +156,10 @@ def import_dstack(
     json: bool = False,
     **options: "Unpack[Imports]",
 ) -> None:
-    """Import offers of dstack's gpuhunt: its CSV files, or the package itself."""
+    """Import offers of dstack's gpuhunt: its CSV files, or the package itself.
+
+    planopt catalog import-dstack --out offers
+    """
     from planopt.catalog.dstack import import_dstack as read
 
     _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
@@ -155,7 +173,10 @@ def import_hf(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """Import a model from its Hugging Face config.json."""
+    """Import a model from its Hugging Face config.json.
+
+    planopt catalog import-hf config.json --name my-model --out my-catalog
+    """
     from planopt.catalog.huggingface import import_hf as read
     from planopt.report.catalog import render_model
 

@@ -8,7 +8,10 @@ from planopt.printable import printable
 
 
 def bench(*, json: bool = False, **options: Any) -> None:
-    """Measure how many candidates a second are evaluated here, every figure of each."""
+    """Measure how many candidates a second are evaluated here, every figure of each.
+
+    planopt bench --space serving
+    """
     from planopt.cli.progress import Progress
     from planopt.report.bench import render_bench
     from planopt.sweeps.bench import bench as measure
@@ -68,7 +71,10 @@ def validate(*, json: bool = False, **options: Any) -> None:
 
 
 def reproduce(*, json: bool = False, **options: Any) -> None:
-    """Work the figures of the seed article out again, through the model itself."""
+    """Work the figures of the seed article out again, through the model itself.
+
+    planopt reproduce --topic inference
+    """
     from planopt.article.reproduce import reproduce as reproduce_figures
     from planopt.report.reproduction import render_reproduction
 

@@ -36,7 +36,10 @@ again: it would take the search."""
 
 
 def verify(*, plan: str, json: bool = False) -> int:
-    """Compute a saved plan again, slowly and without the optimizer."""
+    """Compute a saved plan again, slowly and without the optimizer.
+
+    planopt verify plan.json
+    """
     from planopt.report.plan import render_verification
     from planopt.second_opinion import verify_file
 
@@ -145,7 +148,10 @@ def report(
 
 
 def explain(*, code: str | None = None, json: bool = False) -> None:
-    """Explain a diagnostic; without a code, list them all."""
+    """Explain a diagnostic; without a code, list them all.
+
+    planopt explain E105
+    """
     from planopt.explain import explanation, explanations
     from planopt.report.explanation import render_explanation, render_explanations
 
