@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from browser import FOUND, Page
 
 import planopt
 from planopt.report.page.html import page
+from planopt.report.page.write import write_report
 
 if TYPE_CHECKING:
     from planopt.documents.neighbours import HomesPlan
@@ -117,3 +119,22 @@ def test_hostile_names_stay_text(browser: str, plan: Plan, tmp_path: Path) -> No
     text = shown(browser, msgspec.structs.replace(plan, request=request), tmp_path)
     assert "<img" not in text
     assert "&lt;img src=x" in text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(FOUND is None, reason="no chromium to look at pages with")
+def test_figures_open_how_they_were_worked_out(tmp_path: Path) -> None:
+    """By the second opinion, beside a roofline of what it computes with."""
+    plan = planopt.solve("llama-3.1-8b", target="20tok/s", load="steady")
+    write_report(plan, {"html": str(tmp_path / "plan.html")})
+    with Page(tmp_path / "driven") as driven:
+        driven.open((tmp_path / "plan.html").as_uri())
+        titles = "[...document.querySelectorAll('h2')].map((each) => each.textContent)"
+        assert "What limits each operation" in driven.evaluate(titles)
+        driven.evaluate("document.querySelector('button.figure').focus()")
+        assert driven.evaluate("document.querySelector(':popover-open')") is None
+        driven.evaluate("document.querySelector('button.figure').click()")
+        told = driven.evaluate("document.querySelector(':popover-open').innerText")
+        assert told.startswith("weights bytes = ")
+        assert "model.md, section 5" in told
+        assert driven.console == []

@@ -56,6 +56,27 @@ def test_contrast(theme: int) -> None:
     assert min(drawn) >= GRAPHIC
 
 
+@pytest.mark.parametrize("theme", [0, 1])
+@pytest.mark.parametrize("sheet", ["page", "explorer"])
+def test_contrast_of_every_rule(sheet: str, theme: int) -> None:
+    """What a rule writes or frames, on what it paints or on what it may stand."""
+    of = colours(theme)
+    text = SHEET.with_name(f"{sheet}.css").read_text("utf-8").partition("}\n")[2]
+    checked = 0
+    for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", text):
+        said = dict(re.findall(r"([\w-]+):[^;]*?var\(--([\w-]+)\)", body))
+        grounds = [said["background"]] if "background" in said else ["panel", "page"]
+        # Hairlines and what is struck out of use say nothing (WCAG 1.4.11).
+        frame = said.get("border") if "text" in selector else None
+        for ground in grounds:
+            for colour, least in ((said.get("color"), TEXT), (frame, GRAPHIC)):
+                if colour is not None:
+                    checked += 1
+                    ratio = contrast(of[colour], of[ground])
+                    assert ratio >= least, (selector.strip(), colour, ground, ratio)
+    assert checked > 10
+
+
 def test_stages_that_are_many_can_be_read() -> None:
     drawn = SHEET.with_name("machines.js").read_text("utf-8")
     ramp = re.findall(r'"(#\w{6})"', drawn.partition("CIVIDIS")[2].partition("]")[0])

@@ -16,12 +16,15 @@ from planopt.report.homes import render_homes
 from planopt.report.page.markdown import markdown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planopt.documents.derivation import Derivation
     from planopt.documents.neighbours import HomesPlan
 
 _ASSETS = Path(__file__).with_name("assets")
 REPORT = (
     *("figures", "svg", "drawings", "machines", "sections"),
-    *("serving", "training", "fleet", "none", "homes", "page"),
+    *("derivation", "serving", "training", "fleet", "none", "homes", "page"),
 )
 """Scripts, and style sheets of the same names, of a page that shows a plan."""
 EXPLORER = (*REPORT, "controls", "pinned", "explorer")
@@ -47,7 +50,8 @@ _PAGE = """\
 """
 _BODY = """\
 <noscript><pre>{text}</pre></noscript>
-{appendix}<script type="application/json" id="plan">{plan}</script>"""
+{appendix}<script type="application/json" id="plan">{plan}</script>
+<script type="application/json" id="derivation">{derivations}</script>"""
 _APPENDIX = """\
 <template id="appendix">
 <section class="card flows"><pre>{text}</pre></section>
@@ -55,8 +59,12 @@ _APPENDIX = """\
 """
 
 
-def page(plan: PlanDocument | HomesPlan, appendix: str = "") -> str:
-    """Write a page that shows a plan, and a text at its end."""
+def page(
+    plan: PlanDocument | HomesPlan,
+    appendix: str = "",
+    derivations: Sequence[Derivation] = (),
+) -> str:
+    """Write a page that shows a plan, how it was worked out, and a text at its end."""
     shown = printable(plan)
     if isinstance(shown, PlanDocument):
         model = getattr(shown.request, "model", None) or "fleet"
@@ -66,6 +74,7 @@ def page(plan: PlanDocument | HomesPlan, appendix: str = "") -> str:
     body = _BODY.format(
         text=escape(told),
         appendix=appendix and _APPENDIX.format(text=escape(appendix)),
+        derivations=embedded(printable(derivations)),
         plan=embedded(shown),
     )
     return document(f"planopt: {model}", body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.documents.fleet import FleetPlan
 from planopt.errors import InputError
 from planopt.files import replacing
 from planopt.printable import printable, screened
@@ -18,14 +19,15 @@ from planopt.second_opinion import derivation_of_plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from planopt.documents.derivation import Derivation
     from planopt.documents.neighbours import HomesPlan
     from planopt.documents.plan import PlanDocument
 
-_FORMS: dict[str, Callable[[PlanDocument, str], bytes]] = {
-    "html": lambda plan, appendix: page(plan, appendix).encode(),
-    "md": lambda plan, appendix: markdown(plan, appendix).encode(),
-    "csv": lambda plan, _: rows(plan).encode(),
-    "xlsx": lambda plan, _: workbook(plan),
+_FORMS: dict[str, Callable[[PlanDocument, str, tuple[Derivation, ...]], bytes]] = {
+    "html": lambda plan, appendix, worked: page(plan, appendix, worked).encode(),
+    "md": lambda plan, appendix, _: markdown(plan, appendix).encode(),
+    "csv": lambda plan, _, __: rows(plan).encode(),
+    "xlsx": lambda plan, _, __: workbook(plan),
 }
 
 
@@ -46,9 +48,12 @@ def write_report(
             help="planopt report plan.json --html plan.html",
         )
     shown = printable(plan)
-    appendix = _derivations(plan) if derivations else ""
+    # Of a fleet it takes long, and no figure of its page opens.
+    is_worked = derivations or ("html" in files and not isinstance(plan, FleetPlan))
+    worked = derivation_of_plan(plan) if is_worked else ()
+    appendix = screened(str(Report(*derivation(worked)))) if derivations else ""
     for form, name in files.items():
-        content = _FORMS[form](shown, appendix)
+        content = _FORMS[form](shown, appendix, worked)
         with replacing(name, field=f"--{form}") as file:
             file.write(content)
     return [*files.values()]
@@ -74,11 +79,6 @@ def write_homes(plan: HomesPlan, files: Mapping[str, str]) -> list[str]:
         with replacing(name, field=f"--{form}") as file:
             file.write(forms[form].encode())
     return [*files.values()]
-
-
-def _derivations(plan: PlanDocument) -> str:
-    """Say how the second opinion works out what the plan says."""
-    return screened(str(Report(*derivation(derivation_of_plan(plan)))))
 
 
 def render_written(answer: Mapping[str, list[str]]) -> Report:

@@ -423,7 +423,7 @@ function memory(plan, more) {
   const { total_bytes: total, capacity_bytes: capacity } = held, say = alike([total], GB, "GB");
   const places = plan.kind === "serving" ? { ...MEMORY, activations_bytes: ["Activations", 4] } : MEMORY;
   const parts = Object.entries(places).filter(([name]) => held[name] > 0)
-    .map(([name, [said, place]]) => ({ name: said, place, figure: held[name], said: say(held[name]) }));
+    .map(([name, [said, place]]) => ({ name: said, place, figure: held[name], said: derived(say(held[name]), plan.kind === "serving" ? name : "memory_of", held[name]) }));
   const mark = { at: capacity, said: `${say(capacity)} usable` }, rest = more.map(([name, said]) => ({ name, said, quiet: true }));
   return card("Memory of each accelerator", `The fullest: ${say(total)} of ${say(capacity)} usable.`,
     stacked(`${say(total)} of ${say(capacity)} are used`, parts, { end: Math.max(capacity, total), mark }),

@@ -28,8 +28,11 @@ function tokenTime(plan) {
   const total = { name: at ? `${at} under the load` : "Time of a token", seconds: shown.reduce((sum, each) => sum + each.seconds, 0) };
   const asked = promise ? ` Promised: ${duration(promise.asked)}, which is ${rate(1 / promise.asked)} tok/s.` : "";
   return card("Where a token's time goes", `Time per output token${at ? ` at ${at}` : " at full batch, steady steps"}.${asked}`,
-    waterfall("Parts of the time of a token", shown, total, promise?.asked));
+    waterfall("Parts of the time of a token", shown, total, promise?.asked), alone(plan.deployments[0].evaluation));
 }
+/** What a step and a prompt take without any other. */
+const alone = ({ decode, prefill }) => legend([["A steady step", decode?.step_seconds, "step_time"], ["A prompt read alone", prefill?.seconds, "prefill_time"]]
+  .filter(([, seconds]) => known(seconds)).map(([name, seconds, worked]) => ({ name, said: derived(duration(seconds), worked, seconds) })));
 
 /** Cost of tokens by the share of busy hours, beside what does not depend on it: `flat` is `[usd, name, place]`. */
 function busyDrawing(curve, flat, asked, now) {
@@ -149,6 +152,7 @@ function servingPage(plan) {
     pair(bill(plan), costs(plan)),
     plan.totals.hosts > MANY_HOSTS ? [stands(plan), held] : pair(stands(plan), held),
     pair(tokenTime(plan), moves(plan)),
+    operations(),
     speedAgainstPrice(plan),
     alternatives(plan, servingColumns(plan)),
     pools(plan),

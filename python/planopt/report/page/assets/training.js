@@ -24,11 +24,12 @@ const PEAK = {
 };
 
 function stepTime(plan) {
-  const { step, step_seconds: seconds, run } = plan.deployments[0].evaluation;
+  const { step, step_seconds: seconds, run, days } = plan.deployments[0].evaluation;
   const parts = STEP.map(([key, name, place]) => ({ name, place, seconds: step[`${key}_seconds`] })).filter((each) => each.seconds > 0);
   if (!parts.length) return null;
   return card("Where a step's time goes", `${duration(seconds)}, ${count(run?.steps)} times.`,
-    waterfall("Parts of the time of a step", parts, { name: "Step", seconds }));
+    waterfall("Parts of the time of a step", parts, { name: "Step", seconds }),
+    legend([{ name: "A step", said: derived(duration(seconds), "step_of", seconds) }, ...(known(days) ? [{ name: "The run", said: derived(`${rate(days)} d`, "run_of", days * DAY) }] : [])]));
 }
 
 function peak(plan) {
