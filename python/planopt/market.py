@@ -9,6 +9,7 @@ from msgspec import structs
 
 from planopt.acquisition import BUYING, Acquisition, Way
 from planopt.catalog.entries import Pricing
+from planopt.catalog.installed import BUNDLED, date_of, newer
 from planopt.confidence import factors, left_out, share
 from planopt.documents.parts import Assumed
 from planopt.documents.plan import Request
@@ -105,6 +106,11 @@ def read_market(asked: Asked, catalog: Catalog, of: type[MarketT]) -> MarketT:
 
 
 def said_by_files(asked: Asked) -> Iterator[Assumed]:
-    """Say what `planopt.toml` has said, and which one."""
+    """Say what `planopt.toml` has said, and which one; and whose catalogs these are."""
+    installed = newer()
+    if installed is not None:
+        dates = f"{date_of(installed)}, in place of {date_of(BUNDLED)}"
+        why = "planopt-catalog is installed, and newer"
+        yield Assumed(name="catalogs", value=dates, why=why)
     for name, default in asked.defaults.items():
         yield Assumed(name=flag(name)[2:], value=default.text, why=default.file)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import datetime, timezone
+import random
+import re
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,6 +45,22 @@ TIMES: dict[str, Callable[[str], float]] = {
     "timestamp": lambda milliseconds: float(milliseconds) / 1e3,
 }
 """Columns: planopt's own, and those of Azure's, BurstGPT's and Mooncake's traces."""
+
+
+LOGGED = {
+    "arrived": re.compile(r"(\d\d-\d\d \d\d:\d\d:\d\d) .*?Received request ([^\s:]+):"),
+    "asked": re.compile(
+        r"(?:Received request|Request) ([^\s:]+)(?: details)?: prompt: "
+    ),
+    "answered": re.compile(r"Generated response ([^\s:]+)"),
+}
+"""What vLLM logs of a request: when it came, its prompt, its answer or a part of it."""
+TOKENS = re.compile(r".*(?:prompt|output)_token_ids: \[([\d, ]*)\]")
+STREAMED = re.compile(r"<streaming_complete: (\d+) tokens>")
+HOW_LOGGED = (
+    "no prompt_token_ids and lengths of answers in it: vLLM logs them with "
+    "--enable-log-requests --enable-log-outputs and VLLM_LOGGING_LEVEL=DEBUG"
+)
 
 
 class Traffic(NamedTuple):
@@ -89,7 +107,7 @@ def read_traffic(asked: Asked) -> Traffic | None:
 
     A column ``seconds`` says when each request arrived, in growing order. Traces of
     Azure, BurstGPT (CSV) and Mooncake (a JSON object on each line) are read as they
-    are published.
+    are published, and so is a log of vLLM that says tokens.
     """
     if "traffic" not in asked.given:
         return None
@@ -97,7 +115,7 @@ def read_traffic(asked: Asked) -> Traffic | None:
     accepted = (
         "a CSV with the columns prompt and output, in tokens up to "
         f"{LARGEST_COUNT}, and seconds, in growing order up to {LARGEST_QUANTITY:g}; "
-        "or a trace of Azure, BurstGPT or Mooncake"
+        "or a trace of Azure, BurstGPT or Mooncake, or a log of vLLM"
     )
     try:
         rows = _requests(read(path).decode("utf-8-sig"))
@@ -124,6 +142,11 @@ def read_traffic(asked: Asked) -> Traffic | None:
 
 def _rows(text: str) -> tuple[list[str], Iterable[tuple[int, Mapping[str, object]]]]:
     """Read names of columns, and the rows with their lines."""
+    if "Received request " in text:
+        logged = [*enumerate(_logged(text), 1)]
+        if not logged:
+            raise ValueError(HOW_LOGGED)
+        return [*logged[0][1]], logged
     if not text.lstrip().startswith("{"):
         table = csv.DictReader(io.StringIO(text, newline=""))
         names = [*(table.fieldnames or ())]
@@ -132,6 +155,48 @@ def _rows(text: str) -> tuple[list[str], Iterable[tuple[int, Mapping[str, object
     read = ((at, json.loads(line)) for at, line in lines if line.strip())
     objects = [(at, row if isinstance(row, dict) else {}) for at, row in read]
     return [*objects[0][1]], objects
+
+
+def _logged(text: str) -> list[dict[str, object]]:
+    """Read requests of a log of vLLM: those whose prompt and answer are told.
+
+    It tells the second in which a request came; where in it, is drawn by a seed.
+    """
+    came: dict[str, datetime] = {}
+    lengths: dict[str, dict[str, int]] = {"prompt": {}, "output": {}}
+    for line in text.splitlines():
+        if arrived := LOGGED["arrived"].search(line):
+            came[arrived[2]] = _second(arrived[1], [*came.values()][-1:])
+        tokens = TOKENS.match(line)
+        number = len(tokens[1].split(",")) if tokens and tokens[1] else 0
+        if (asked := LOGGED["asked"].search(line)) and number:
+            lengths["prompt"][asked[1]] = number
+        elif answered := LOGGED["answered"].search(line):
+            told = lengths["output"]
+            whole = STREAMED.search(line)
+            parts = told.get(answered[1], 0) + number
+            told[answered[1]] = int(whole[1]) if whole else parts
+    draw = random.Random(0)
+    seconds = sorted(
+        (each.timestamp() + draw.random(), name)
+        for name, each in came.items()
+        if lengths["prompt"].get(name) and lengths["output"].get(name)
+    )
+    return [
+        {
+            "seconds": each,
+            **{kind: told[name] for kind, told in lengths.items()},
+        }
+        for each, name in seconds
+    ]
+
+
+def _second(text: str, before: list[datetime]) -> datetime:
+    """Read a moment without a year: a log goes on into the next."""
+    moment = datetime.strptime(f"2024-{text}+0000", "%Y-%m-%d %H:%M:%S%z")
+    while before and before[0] - moment > timedelta(days=180):
+        moment += timedelta(days=366)
+    return moment
 
 
 def _requests(text: str) -> list[tuple[int, int, float | None]]:

@@ -212,3 +212,70 @@ def test_nobody_sits_at_a_batch() -> None:
     with pytest.raises(InputError) as refused:
         _question(people=200, workload="batch")
     assert [one.field for one in refused.value.diagnostics] == ["--people"]
+
+
+def _log(requests: list[tuple[str, str, int, int]]) -> str:
+    """What vLLM 0.33 logs of requests and answers at the level DEBUG."""
+    lines = ["INFO 11-26 09:00:00 [api_server.py:1] Starting vLLM"]
+    for name, at, prompt, answer in requests:
+        head = f"(APIServer pid=7) %s {at} [serve/request_logger.py:66] "
+        text = "'what is prompt_token_ids: [1, 2]?\\n', "
+        ids = ", ".join(["7"] * prompt)
+        lines += [
+            head % "DEBUG" + f"Request {name} details: prompt: {text}"
+            f"prompt_token_ids: [{ids}], prompt_embeds shape: None.",
+            head % "INFO" + f"Received request {name}: params: SamplingParams(n=1), "
+            "lora_request: None.",
+        ]
+        if name.startswith("chat-"):
+            lines.append(
+                head % "INFO" + f"Generated response {name} (streaming complete): "
+                f"output: '<streaming_complete: {answer} tokens>', finish_reason: stop"
+            )
+        else:
+            for part in (answer - 1, 1):
+                lines.append(
+                    head % "DEBUG" + f"Generated response {name} (streaming delta) "
+                    f"details: output_token_ids: [{', '.join(['9'] * part)}]"
+                )
+    return "\n".join(lines)
+
+
+def test_a_log_of_vllm_is_traffic(tmp_path: Path) -> None:
+    file = tmp_path / "vllm.log"
+    file.write_text(
+        _log(
+            [
+                ("cmpl-a", "12-31 23:59:58", 374, 44),
+                ("chat-b", "12-31 23:59:59", 396, 109),
+                ("chat-c", "01-01 00:00:08", 5, 6),
+            ]
+        )
+        + "\nINFO 01-01 00:00:09 [x.py:1] Received request cmpl-open: params: None."
+    )
+    read = read_traffic(Asked("solve", {"traffic": str(file)}))
+    assert read is not None
+    assert (read.prompts, read.answers) == ([374, 396, 5], [44, 109, 6])
+    assert read.seconds is not None
+    for each, at in zip(read.seconds, (0, 1, 10), strict=True):
+        assert each == pytest.approx(at, abs=1)
+    # Where in its second a request came is not told: they come at random there.
+    many = [(f"cmpl-{n}", f"11-26 10:00:{n // 50:02}", 10, 2) for n in range(1000)]
+    file.write_text(_log(many))
+    asked = Asked("solve", {"traffic": str(file)})
+    found = read_traffic(asked)
+    assert found is not None
+    found.told(asked)
+    assert asked.given["request_rate"] == pytest.approx(50, rel=0.05)
+    assert asked.given["arrival_cv"] == pytest.approx(1, abs=0.1)
+
+
+def test_a_log_of_vllm_without_tokens_says_how_they_are_logged(tmp_path: Path) -> None:
+    file = tmp_path / "vllm.log"
+    log = _log([("cmpl-a", "11-26 10:00:00", 3, 4)])
+    file.write_text("\n".join(each for each in log.splitlines() if "DEBUG" not in each))
+    asked = Asked("solve", {"traffic": str(file)})
+    assert read_traffic(asked) is None
+    with pytest.raises(InputError) as refused:
+        asked.finish()
+    assert "--enable-log-outputs" in refused.value.diagnostics[0].message

@@ -24,6 +24,8 @@ from planopt.catalog.entries import (
     PriceTag,
     Pricing,
 )
+from planopt.catalog.hub import fetched, is_repository
+from planopt.catalog.installed import BUNDLED, newer
 from planopt.catalog.kinds import KINDS
 from planopt.door import question, written
 from planopt.errors import InputError
@@ -43,13 +45,19 @@ LIMITED_TO = "@"
 
 def bundled_folder() -> Path:
     """Folder of the catalogs that planopt brings."""
-    return Path(__file__).parent.parent / "catalogs"
+    return BUNDLED
+
+
+def _folders(overlays: Sequence[str]) -> list[str]:
+    """Folders that are laid over the bundled one, in turn."""
+    installed = newer()
+    return [*([] if installed is None else [str(installed)]), *overlays]
 
 
 def catalog_digest(overlays: Sequence[str], assumptions: str) -> str:
     """Tell apart catalogs: a hash of every file, and of the version that reads them."""
     digest = hashlib.sha256(build_info()["version"].encode())
-    for folder in (bundled_folder(), *map(Path, overlays)):
+    for folder in (bundled_folder(), *map(Path, _folders(overlays))):
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 digest.update(str(path.relative_to(folder)).encode())
@@ -76,7 +84,7 @@ class Catalog:
         self.assumptions = assumptions
         self.pricing = Pricing()
         self.native = NativeCatalog.load(
-            str(bundled_folder()), list(overlays), assumptions
+            str(bundled_folder()), _folders(overlays), assumptions
         )
         self._as_read = self.native
 
@@ -152,6 +160,15 @@ class Catalog:
         asked = written({"name": name, "kv_heads": kv_heads})
         return decode(self.native.model(asked), type=Model)
 
+    def found(self, model: str) -> str:
+        """Return a model that is known, or a folder that the Hub has filled."""
+        if is_repository(model) and not Path(model).exists():
+            try:
+                self.model(model)
+            except InputError:
+                return fetched(model)
+        return model
+
     def has_experts(self, model: str) -> bool:
         """Whether tokens choose between experts in a model, by its id or file."""
         return decode(self.native.architecture(model), type=Architecture).has_experts
@@ -209,6 +226,9 @@ def open_for(asked: Asked) -> Catalog:
         folders = (folders,)
     assumptions = str(given.get("assumptions", DEFAULT_ASSUMPTIONS))
     try:
-        return open_catalog(tuple(map(str, folders)), assumptions, accelerators)
+        opened = open_catalog(tuple(map(str, folders)), assumptions, accelerators)
     except InputError as error:
         raise InputError(map(asked.placed, error.diagnostics)) from None
+    if given.get("online") and "model" in given:
+        given["model"] = opened.found(str(given["model"]))
+    return opened

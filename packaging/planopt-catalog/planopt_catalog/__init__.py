@@ -1,0 +1,1 @@
+"""Catalogs for planopt, newer than those that it brings: data alone."""

@@ -1,0 +1,50 @@
+"""Models of Hugging Face's Hub, asked only where somebody says so."""
+
+from __future__ import annotations
+
+import re
+
+from planopt.errors import InputError
+
+FILES = ("config.json", "model.safetensors.index.json")
+"""What says the shape of a model, and how many bytes are stored."""
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+
+def is_repository(name: str) -> bool:
+    """Whether a name can be one of the Hub: an owner and a repository."""
+    return _REPOSITORY.fullmatch(name) is not None
+
+
+def fetched(repository: str) -> str:
+    """Fetch what says the shape of a model; return the folder of the cache.
+
+    Raises
+    ------
+    InputError
+        E905 without `huggingface_hub`, E006 where the Hub does not give the files.
+    """
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise InputError.of(
+            "E905",
+            "the package huggingface_hub is not installed",
+            field="--online",
+            value=repository,
+            accepted="a config.json on this machine, which needs no package",
+            help="pip install 'planopt[online]'",
+        ) from error
+    try:
+        return str(snapshot_download(repository, allow_patterns=[*FILES]))
+    # Its errors share no class: those of HTTP, of names, and of its cache.
+    except Exception as error:
+        raise InputError.of(
+            "E006",
+            "the Hub does not give this model: "
+            + (str(error).strip() or type(error).__name__).splitlines()[0],
+            field="--model",
+            value=repository,
+            accepted="a repository with a config.json that one may read",
+            help="for a model behind a licence, log in with `hf auth login`",
+        ) from error
