@@ -19,10 +19,7 @@ def is_repository(name: str) -> bool:
 def fetched(repository: str) -> str:
     """Fetch what says the shape of a model; return the folder of the cache.
 
-    Raises
-    ------
-    InputError
-        E905 without `huggingface_hub`, E006 where the Hub does not give the files.
+    Without `huggingface_hub` it is E905; E006 where the Hub does not give the files.
     """
     try:
         from huggingface_hub import snapshot_download
