@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
+
+try:
+    import planopt_catalog
+except ImportError:
+    planopt_catalog = None
 
 BUNDLED = Path(__file__).parent.parent / "catalogs"
 """Those that planopt brings."""
@@ -16,13 +20,10 @@ def newer() -> Path | None:
 
     They are laid over those, under the overlays of whoever asks.
     """
-    found = find_spec("planopt_catalog")
-    places = found.submodule_search_locations if found else None
-    for place in places or ():
-        folder = Path(place) / "catalogs"
-        if date_of(folder) > date_of(BUNDLED):
-            return folder
-    return None
+    if planopt_catalog is None:
+        return None
+    folder = Path(planopt_catalog.__file__).parent / "catalogs"
+    return folder if date_of(folder) > date_of(BUNDLED) else None
 
 
 def date_of(folder: Path) -> str:
