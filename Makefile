@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
+.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,11 @@ explorer-check: ## The explorer's page in Chromium; skipped where there is none
 
 report: ## The report in Chromium, and its workbook in LibreOffice; skipped where there is none
 	$(BIN)/pytest tests/report
+
+exports-parse: ## Exports through the tools' own parsers, as far as PARSERS=python has the tools
+	rm -rf target/exports
+	PYTHONPATH=tests/support $(BIN)/python tests/support/parse_exports.py write target/exports
+	$(or $(PARSERS),$(BIN)/python) tests/support/parse_exports.py parse target/exports
 
 fuzz: ## Laws, properties and the independent reference with new random cases, ROUNDS=10 times over
 	for round in $$(seq $(ROUNDS)); do \

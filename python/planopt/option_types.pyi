@@ -16,6 +16,7 @@ class OfAll(TypedDict, total=False):
 
 class OfModels(TypedDict, total=False):
     model: str | None
+    online: bool
     kv_heads: float | str | None
 
 class OfServing(TypedDict, total=False):

@@ -15,11 +15,18 @@ def import_hf(
     *,
     name: str | None = None,
     force: bool = False,
+    online: bool = False,
 ) -> Path:
-    """Write a model of a Hugging Face ``config.json`` as an overlay."""
-    config = Path(config)
-    model = open_catalog().architecture(str(config))
+    """Write a model of a Hugging Face ``config.json`` as an overlay.
+
+    ``online`` takes a repository of the Hub in place of a file.
+    """
+    catalog = open_catalog()
+    config, asked = Path(catalog.found(str(config)) if online else config), config
+    model = catalog.architecture(str(config))
     named = config.resolve().parent.name if config.stem == "config" else config.stem
+    if config.is_dir():
+        named = Path(asked).name
     id_ = id_of(named if name is None else name)
     if not id_:
         raise InputError.of(

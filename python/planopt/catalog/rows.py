@@ -36,7 +36,7 @@ class Row:
         text = self._cell(column)
         if printable(text) != text:
             what = "a control character in a cell"
-            self._wrong(column, "E113", what, "printable characters")
+            self.wrong(column, "E113", what, "printable characters")
         return text
 
     def id(self, column: str) -> str:
@@ -44,7 +44,7 @@ class Row:
         text = self.text(column)
         if text and not is_id(text):
             help = "mend it, or say whose offers all are with `--provider NAME`"
-            self._wrong(column, "E114", f"`{text}` cannot be an id", IDS, help)
+            self.wrong(column, "E114", f"`{text}` cannot be an id", IDS, help)
         return text
 
     def number(self, column: str) -> float | None:
@@ -59,7 +59,7 @@ class Row:
         if math.isfinite(value) and value >= 0:
             return value
         accepted = "a number of 0 or more, or nothing"
-        self._wrong(column, "E113", f"`{text}` is no figure", accepted)
+        self.wrong(column, "E113", f"`{text}` is no figure", accepted)
         return None
 
     def count(self, column: str) -> int | None:
@@ -68,15 +68,16 @@ class Row:
         if value is None or value == int(value):
             return None if value is None else int(value)
         what = f"`{self._cell(column)}` is no whole number"
-        self._wrong(column, "E113", what, "a whole number, such as 8 or 8.0")
+        self.wrong(column, "E113", what, "a whole number, such as 8 or 8.0")
         return None
 
     def _cell(self, column: str) -> str:
         return (self.cells.get(column) or "").strip()
 
-    def _wrong(
+    def wrong(
         self, column: str, code: str, what: str, accepted: str, help: str | None = None
     ) -> None:
+        """Remember that a cell is wrong."""
         problem = Diagnostic(
             code=code,
             message=what,

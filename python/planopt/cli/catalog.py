@@ -89,6 +89,26 @@ def prices(
     show(listed, partial(render_prices, listing=older is not None), json=json)
 
 
+def quotes(
+    *,
+    files: list[str],
+    out: str | None = None,
+    force: bool = False,
+    json: bool = False,
+    **options: "Unpack[Opened]",
+) -> None:
+    """Compare a CSV of price quotes with the catalogs, line by line.
+
+    planopt catalog quotes quotes.csv --out quoted
+    """
+    from planopt.catalog.open import open_catalog
+    from planopt.quotes import quotes as read
+    from planopt.report.catalog import render_quotes
+
+    found = read(files, open_catalog(**options), out=out, force=force)
+    show(found, partial(render_quotes, out=out and printable(out)), json=json)
+
+
 def check(*, json: bool = False, **options: "Unpack[Opened]") -> None:
     """Read every file, reporting every problem with its place.
 
@@ -171,6 +191,7 @@ def import_hf(
     out: str,
     name: str | None = None,
     force: bool = False,
+    online: bool = False,
     json: bool = False,
 ) -> None:
     """Import a model from its Hugging Face config.json.
@@ -180,7 +201,7 @@ def import_hf(
     from planopt.catalog.huggingface import import_hf as read
     from planopt.report.catalog import render_model
 
-    file = read(Path(config), Path(out), name=name, force=force)
+    file = read(config, Path(out), name=name, force=force, online=online)
     written = {"model": file.stem, "files": [str(file)]}
     show(written, partial(render_model, out=printable(out)), json=json)
 

@@ -103,6 +103,7 @@ _CATALOG = (
         [argument("names", "[KIND] ID", "Entry to show", several=True)],
     ),
     Command("catalog prices", catalog.prices),
+    Command("catalog quotes", catalog.quotes, [_FILES]),
     Command("catalog check", catalog.check),
     Command("catalog import-skypilot", catalog.import_skypilot, [_FILES]),
     Command(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planopt.documents.exchange import Heard
 from planopt.errors import Diagnostic
+from planopt.exchange.tool import term
 from planopt.exchange.words import settings
 
 if TYPE_CHECKING:
@@ -20,25 +21,6 @@ _THOUSANDS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SHORT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 _VALUE = re.compile(r"-[\d.]")
-
-TEXTS = (
-    *("model", "file", "listen", "weights_repository", "draft_model", "even_split"),
-    *("layers_on_accelerators", "context", "recompute_modules"),
-)
-"""Terms that are no numbers, or not always."""
-COUNTS = (
-    *("tp", "pp", "cp", "dp", "ep", "vpp", "ranks", "copies", "hosts", "group_hosts"),
-    *(
-        "sequences",
-        "sequences_of_group",
-        "micro_batch_of_group",
-        "accelerators_of_host",
-    ),
-    *("micro_batch", "local_batch", "accumulation", "dp_replicate", "expert_tp_said"),
-    *("kv_bytes", "kv_tokens_of_group", "draft_tokens", "steps", "seq_len"),
-    *("layers_of_chunk", "layers_of_virtual", "copies_of_shards", "recompute_layers"),
-)
-"""Terms that are whole numbers from 1 on."""
 
 
 class Hearing:
@@ -172,6 +154,7 @@ class Hearing:
             self._refuse(flag, value, "quote values with blanks", "a word of no flag")
             return
         self._hear(flag, value, row.term)
+        kind = term(row.term).kind
         if row.shell is not None:
             return
         if row.equals is not None:
@@ -186,12 +169,12 @@ class Hearing:
             self._refuse(flag, None, "say its value", "a flag without its value")
         elif row.values:
             self._translate(row, flag, value)
-        elif row.term in TEXTS or not isinstance(_number(value), str):
+        elif kind == "text" or not isinstance(_number(value), str):
             self.terms[row.term] = _number(value)
         else:
             self._refuse(flag, value, None, "a value that is no number")
         said = self.terms.get(row.term, 1)
-        if row.term in COUNTS and not (isinstance(said, int) and said > 0):
+        if kind == "count" and not (isinstance(said, int) and said > 0):
             self._refuse(flag, value, None, "a value that is no count", "1, 2, 3 ...")
 
     def _translate(self, row: Flag, flag: str, value: str) -> None:

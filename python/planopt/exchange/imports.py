@@ -11,7 +11,7 @@ from planopt.catalog.open import open_for
 from planopt.documents.exchange import Elsewhere, ImportDocument
 from planopt.errors import InputError
 from planopt.exchange.hear import Hearing, defaults
-from planopt.exchange.serving import read_serving
+from planopt.exchange.serving import read_serving, speed_of
 from planopt.exchange.tool import TOOLS, tool
 from planopt.exchange.training import read_training
 from planopt.exchange.words import begun, content, settings, shell_words
@@ -94,11 +94,21 @@ def _tried(
 
 
 def _elsewhere(run: Server | Run, accelerator: str) -> Elsewhere:
+    """Say in short what it does on another accelerator."""
     try:
-        return run.elsewhere(accelerator)
+        found, held = run.on(accelerator)
     except InputError as error:
         why = error.diagnostics[0].message
         return Elsewhere(accelerator=accelerator, fits=False, why_not=why)
+    if not found.feasible:
+        why = found.rejections[0].message
+        return Elsewhere(accelerator=accelerator, fits=False, why_not=why)
+    return Elsewhere(
+        accelerator=accelerator,
+        fits=True,
+        sequences=held,
+        tokens_per_second=speed_of(found),
+    )
 
 
 def _program(of: Tool, words: list[str]) -> list[str]:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 LEVELS = (50, 75, 90, 95, 97, 99, 99.9)
 """Percentiles that tools tell."""
+COUNTS = (
+    *("sent", "completed", "failed", "offered", "request_rate", "throughput"),
+    *("concurrency", "step", "prompt", "output"),
+)
+"""What is counted, by its names here; `prompt` and `output` are tokens of a request."""
 MLLOG = ":::MLLOG"
 
 
@@ -62,8 +67,7 @@ class Result:
     tool: str
     times: Mapping[str, Measured]
     counts: Mapping[str, float]
-    """What there is of `sent`, `completed`, `failed`, `offered`, `request_rate`,
-    `throughput`, `concurrency`, `step`, and tokens of a request: `prompt`, `output`."""
+    """What there is of `COUNTS`."""
     missing: tuple[str, ...]
     """Names that were looked for in vain."""
     has_others: bool
@@ -114,18 +118,7 @@ class Tool(Struct, forbid_unknown_fields=True):
     @property
     def counts(self) -> dict[str, str | None]:
         """Its names of what is counted."""
-        return {
-            "sent": self.sent,
-            "completed": self.completed,
-            "failed": self.failed,
-            "offered": self.offered,
-            "request_rate": self.request_rate,
-            "throughput": self.throughput,
-            "concurrency": self.concurrency,
-            "step": self.step,
-            "prompt": self.prompt,
-            "output": self.output,
-        }
+        return {name: getattr(self, name) for name in COUNTS}
 
 
 @lru_cache

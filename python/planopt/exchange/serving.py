@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from planopt.documents.exchange import BETTER, Better, Elsewhere, ImportDocument
+from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.documents.parts import Rejection
+from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from planopt.exchange.hear import Hearing
     from planopt.exchange.tool import Terms, Tool
 
+BESIDE = ("accelerators", "online")
+"""Options beside a command that are none of what it runs."""
 LOADED = ("concurrency", "request_rate", "people", "sessions")
 """What says how many are served, in place of as many as fit."""
 LENGTHS = ("isl", "osl", "workload", *LOADED)
@@ -47,15 +50,19 @@ def read_serving(
     """Read a server as options of `evaluate serving`."""
     terms = hearing.terms
     model, weights = _model(of, terms, beside)
+    if beside.get("online"):
+        model = catalog.found(str(model))
     about = catalog.model(str(model))
-    layout, remarks = _layout(terms, environment, beside, catalog.has_experts(about.id))
+    layout, remarks = _layout(
+        terms, environment, beside, catalog.has_experts(str(model))
+    )
     options = {
         "model": model,
         **layout,
         **_formats(terms, weights, about.layers, layout),
         "token_budget": terms.get("token_budget"),
         "engine": of.tool,
-        **{name: each for name, each in beside.items() if name != "accelerators"},
+        **{name: each for name, each in beside.items() if name not in BESIDE},
     }
     options = {name: each for name, each in options.items() if each is not None}
     sequences, context = _sequences(terms, layout)
@@ -142,21 +149,9 @@ class Server:
             rooms.append(share * (whole - used))
         return min(rooms)
 
-    def elsewhere(self, accelerator: str) -> Elsewhere:
-        """Say in short what it does on another accelerator."""
-        found, held = self.on(accelerator)
-        why = None if found.feasible else found.rejections[0].message
-        return Elsewhere(
-            accelerator=accelerator,
-            fits=found.feasible,
-            sequences=held if found.feasible else None,
-            tokens_per_second=_speed(found) if found.feasible else None,
-            why_not=why,
-        )
-
     def better(self, found: EvaluationDocument) -> Better | None:
         """Find a layout of the same accelerators that serves more, none slower."""
-        speed, user = _speed(found), found.decode.tokens_per_second_per_user
+        speed, user = speed_of(found), found.decode.tokens_per_second_per_user
         if not found.feasible or not speed or not user:
             return None
         candidate = found.candidate
@@ -187,8 +182,10 @@ class Server:
         )
 
 
-def _speed(found: EvaluationDocument) -> float | None:
+def speed_of(found: EvaluationDocument | TrainingDocument) -> float | None:
     """Tokens per second of all replicas, under the load where there is one."""
+    if isinstance(found, TrainingDocument):
+        return found.tokens_per_second
     load, decode = found.under_load, found.decode.tokens_per_second
     if load is not None and load.tokens_per_second is not None:
         return load.tokens_per_second

@@ -8,37 +8,42 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from planopt.toml import tomllib
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 TOOLS = Path(__file__).parent / "tools"
 
 Value: TypeAlias = "str | int | float | bool | None"
 Terms: TypeAlias = "dict[str, Value]"
 
-NEUTRAL: Mapping[str, Value] = {
-    **dict.fromkeys(("tp", "pp", "cp", "dp", "ep", "vpp", "expert_tp", "hosts"), 1),
-    **dict.fromkeys(("ranks", "group_hosts"), 1),
-    "role": "colocated",
-    "overlap": "none",
-    "zero": "0",
-    "mtp_modules": 0,
-    "recompute": "none",
-    "optimizer": "adam",
-}
-"""What needs no flag; nothing at all (``None``) never does."""
+
+class Term(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a term is, as `terms.toml` says it."""
+
+    held: str | None = None
+    told: str | None = None
+    kind: Literal["number", "count", "text"] = "number"
+    neutral: Value = None
 
 
-def is_neutral(term: str, value: Value) -> bool:
+@cache
+def _terms() -> dict[str, Term]:
+    text = (TOOLS.parent / "terms.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, Term])
+
+
+def term(name: str) -> Term:
+    """Return what a term is; one that the table does not name is a number."""
+    return _terms().get(name) or Term()
+
+
+def is_neutral(name: str, value: Value) -> bool:
     """Whether a tool does so anyway."""
-    return value is None or value == NEUTRAL.get(term)
+    return value is None or value == term(name).neutral
 
 
 class Flag(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from planopt.documents.exchange import BETTER, Better, Elsewhere, ImportDocument
+from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.errors import Diagnostic, InputError
 from planopt.exchange.run_terms import shape_of
 from planopt.options import Asked, only
@@ -118,18 +118,8 @@ class Run:
 
     def here(self, found: ImportDocument, accelerator: str) -> ImportDocument:
         """Evaluate it where it runs, and look for a faster layout there."""
-        document = self._on(accelerator)
+        document, _ = self.on(accelerator)
         return replace(found, training=document, better=self.better(document))
-
-    def elsewhere(self, accelerator: str) -> Elsewhere:
-        """Say in short what it does on another accelerator."""
-        found = self._on(accelerator)
-        return Elsewhere(
-            accelerator=accelerator,
-            fits=found.feasible,
-            tokens_per_second=found.tokens_per_second if found.feasible else None,
-            why_not=None if found.feasible else found.rejections[0].message,
-        )
 
     def better(self, found: TrainingDocument) -> Better | None:
         """Find a layout of the same accelerators that trains faster, by its trainer."""
@@ -153,7 +143,7 @@ class Run:
                 name: one for name, one in self.options.items() if name not in layout
             }
             run = Run({**kept, **{name: one for name, one in layout.items() if one}})
-            other = run._on(of.accelerator)
+            other, _ = run.on(of.accelerator)
         except (InputError, IndexError):
             return None
         if (other.tokens_per_second or 0) < BETTER * speed:
@@ -165,9 +155,10 @@ class Run:
             tokens_per_second=other.tokens_per_second,
         )
 
-    def _on(self, accelerator: str) -> TrainingDocument:
+    def on(self, accelerator: str) -> tuple[TrainingDocument, None]:
+        """Evaluate it; no sequences wait for it."""
         given = only("evaluate training", {**self.options, "accelerator": accelerator})
-        return evaluated(Asked.by_user("evaluate training", given))
+        return evaluated(Asked.by_user("evaluate training", given)), None
 
 
 def _layout(of: TrainingCandidate) -> dict[str, object]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog.entries import Entity, Entry, Figure
     from planopt.price_list import Listing, PriceList
+    from planopt.quotes import Quoted, Quotes
 
 _KINDS = {
     "accelerator": "accelerators",
@@ -96,6 +97,44 @@ def _each(prices: Sequence[Listing]) -> Section:
         for each in prices
     ]
     return Section("", Table(("id", "kind", ">price", "of", "status", ""), rows))
+
+
+def render_quotes(quotes: Quotes, *, out: str | None = None) -> Report:
+    """Lay quotes out beside the prices that they stand for."""
+    rows = [
+        (
+            each.id,
+            each.condition,
+            _of_quote(each, each.usd),
+            UNKNOWN if each.age_days is None else f"{each.age_days} d",
+            UNKNOWN if each.catalog_usd is None else _of_quote(each, each.catalog_usd),
+            each.catalog_date or UNDATED,
+            UNKNOWN if each.off is None else f"{each.off:+.0%}",
+            _in_range(each),
+        )
+        for each in quotes.lines
+    ]
+    titles = ("part", "", ">quote", ">age", ">catalog", "of", ">off", "seen")
+    written = f"{len(quotes.files)} files are in {out}. Use them with --catalog {out}."
+    return Report(
+        Table(titles, rows),
+        *(["", written] if quotes.files else []),
+        *(["", "Use them with", *quotes.options] if quotes.options else []),
+    )
+
+
+def _of_quote(quote: Quoted, usd: float) -> str:
+    return money_per_hour(usd) if quote.kind == "instance" else money(usd)
+
+
+def _in_range(quote: Quoted) -> str:
+    """Say where a quote is in the range that prices were seen in."""
+    low, high = quote.low_usd, quote.high_usd
+    if low is None or high is None:
+        return "no range"
+    if quote.usd < low:
+        return "below the range"
+    return "above the range" if quote.usd > high else "in the range"
 
 
 def render_counts(counts: Mapping[str, int]) -> Report:
