@@ -28,7 +28,7 @@ from planopt.documents.validation import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planopt.accuracy.measurements import Outcome, Standing
 
@@ -50,7 +50,10 @@ def bundled_measurements() -> list[Path]:
 
 
 def validate(
-    *, data: Sequence[str] = (), assumptions: str = DEFAULT_ASSUMPTIONS
+    *,
+    data: Sequence[str] = (),
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Validation:
     """Predict published measurements and say how far the predictions are off.
 
@@ -61,6 +64,8 @@ def validate(
         where none is given.
     assumptions : str
         Assumptions by name or file.
+    progress : callable
+        Called with how many rows of how many are done, after each file.
 
     Returns
     -------
@@ -80,12 +85,15 @@ def validate(
     0.05
     """
     paths = [Path(name) for name in data] or bundled_measurements()
+    files = [(path, read_rows(path, KINDS)) for path in paths]
+    done, of = 0, sum(len(rows) for _, rows in files)
     datasets = []
-    for path in paths:
-        outcomes = compare_rows(path, assumptions)
-        datasets.append(
-            _dataset(str(path) if data else path.name, outcomes, assumptions)
-        )
+    for path, rows in files:
+        name = str(path) if data else path.name
+        datasets.append(_dataset(name, [*predict(rows, assumptions)], assumptions))
+        done += len(rows)
+        if progress is not None:
+            progress(done, of)
     return Validation(datasets=tuple(datasets), assumptions=assumptions)
 
 
@@ -107,7 +115,7 @@ def predict(rows: Sequence[Measured], assumptions: str) -> Iterator[Outcome]:
     )
 
 
-def _dataset(file: str, outcomes: Iterable[Outcome], assumptions: str) -> Dataset:
+def _dataset(file: str, outcomes: Sequence[Outcome], assumptions: str) -> Dataset:
     compared = [each for each in outcomes if isinstance(each, Comparison)]
     missing = [each for each in outcomes if isinstance(each, Missing)]
     unpredicted = Counter(metric for each in missing for metric in each.metrics)

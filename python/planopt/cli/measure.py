@@ -61,8 +61,8 @@ def validate(*, json: bool = False, **options: Any) -> None:
     from planopt.report.validation import render_validation
 
     plot = options.pop("plot", None)
-    with Progress("predicting what was measured"):
-        errors = validate_rows(**options)
+    with Progress("predicting what was measured", "rows") as progress:
+        errors = validate_rows(progress=progress, **options)
     if plot is not None:
         from planopt.report.scatter import calibration_plot
 
