@@ -41,8 +41,11 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         if repository != "somebody/new-8b":
             raise FileNotFoundError(f"404: {repository}\nsee the log")
         assert "config.json" in allow_patterns
-        folder = tmp_path / "models--somebody--new-8b" / "snapshots" / ("0" * 40)
-        folder.mkdir(parents=True, exist_ok=True)
+        entry = tmp_path / "models--somebody--new-8b"
+        folder = entry / "snapshots" / ("0" * 40)
+        for each in (folder, entry / "refs"):
+            each.mkdir(parents=True, exist_ok=True)
+        (entry / "refs" / "main").write_text("0" * 40)
         (folder / "config.json").write_text(json.dumps(CONFIG), "utf-8")
         return str(folder)
 

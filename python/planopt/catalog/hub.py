@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from planopt.errors import InputError
 
@@ -33,7 +34,8 @@ def fetched(repository: str) -> str:
             help="pip install 'planopt[online]'",
         ) from error
     try:
-        return str(snapshot_download(repository, allow_patterns=[*FILES]))
+        found = Path(snapshot_download(repository, allow_patterns=[*FILES]))
+        return str(found.parents[1])  # What stands in its cache for the repository.
     # Its errors share no class: those of HTTP, of names, and of its cache.
     except Exception as error:
         raise InputError.of(
