@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from planopt._native import __version__
+from planopt.documents.evaluation import answering
 from planopt.documents.facts import digest
 from planopt.documents.plan import (
     Plan,
@@ -22,7 +23,7 @@ from planopt.price_sources import today
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from planopt.catalog.open import Catalog
@@ -96,7 +97,8 @@ def _promises(plan: PlanDocument) -> Iterator[Promise]:
 
 def _of_serving(plan: Plan) -> Iterator[Promise]:
     request, totals = plan.request, _totals(plan)
-    slowest = max(plan.deployments, key=lambda each: tpot(each, request.percentile))
+    deployed = answering(plan.deployments)
+    slowest = max(deployed, key=lambda each: tpot(each, request.percentile))
     if request.target_tokens_per_second:
         asked = 1 / request.target_tokens_per_second
         interval = slowest.evaluation.intervals.get("tpot_seconds")
@@ -112,12 +114,12 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
     if request.ttft_seconds and request.percentile:
         waits = [
             getattr(each.evaluation.ttft_seconds, request.percentile) or 0.0
-            for each in plan.deployments
+            for each in deployed
         ]
         told = _most("ttft", request.ttft_seconds, max(waits))
         yield structs.replace(told, percentile=request.percentile)
     if request.requests_per_second and request.percentile:
-        loads = [each.evaluation.under_load for each in plan.deployments]
+        loads = [each.evaluation.under_load for each in deployed]
         carried = not any(load is None or load.overloaded for load in loads)
         yield Promise(
             name="request_rate",
@@ -128,7 +130,7 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
         )
     elif request.throughput_tokens_per_second:
         supplied = sum(
-            put_out(each) * (each.hardware.goodput or 1.0) for each in plan.deployments
+            put_out(each) * (each.hardware.goodput or 1.0) for each in deployed
         )
         asked = request.throughput_tokens_per_second
         yield _least("throughput", asked, supplied, "tok/s")
@@ -183,21 +185,24 @@ def _totals(plan: PlanDocument) -> Totals:
     loads = [each.evaluation.under_load for each in plan.deployments]
     return structs.replace(
         whole,
-        tokens_per_second=_sum(map(put_out, plan.deployments)),
+        tokens_per_second=_sum(map(put_out, answering(plan.deployments))),
         requests_per_second=_sum(load.requests_per_second for load in loads if load),
         concurrency=sum(each.users for each in plan.deployments),
         co2_kg_per_year=plan.kg_co2e_per_year,
     )
 
 
-def _bought(deployments: Iterable[Deployment | TrainingDeployment]) -> int:
+def _bought(deployments: Sequence[Deployment | TrainingDeployment]) -> int:
     """Count accelerators of the bill, else those of machines and instances."""
-    count = 0
+    counts = []
     for each in deployments:
         lines = (one for one in each.bill_of_materials if one.kind == "accelerator")
         used = (each.evaluation.accelerators or 0) * each.replicas
-        count += sum(line.quantity for line in lines) or used
-    return count
+        counts.append((sum(line.quantity for line in lines), used))
+    if any(getattr(each, "role", "colocated") != "colocated" for each in deployments):
+        # One of two pools brings what is bought for both.
+        return max(map(sum, zip(*counts, strict=True)))
+    return sum(bought or used for bought, used in counts)
 
 
 def _sum(figures: Iterable[float | None]) -> float | None:

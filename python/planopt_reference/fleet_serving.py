@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.certainty import judged
+from planopt_reference.cluster import cluster
 from planopt_reference.cost import cost_table, rent_usd_per_hour
 from planopt_reference.layout import configuration, hardware_and_ranks
 from planopt_reference.mismatch import Mismatch, compared, compared_money
 from planopt_reference.purchase import Line, unit
 from planopt_reference.serving import evaluate_serving
-from planopt_reference.training.cluster import cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["configuration", "hardware_and_ranks"]
+__all__ = ["Table", "configuration", "hardware_and_ranks"]
 
 Table = Mapping[str, Any]
 

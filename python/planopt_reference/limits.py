@@ -33,6 +33,8 @@ class Deployment:
     """A deployment as it was recomputed."""
 
     evaluation: Mapping[str, Any]
+    role: str
+    """What its replicas do: all of a request, or prefill or decode alone."""
     unit: Unit
     units: int
     replicas: int
@@ -80,6 +82,8 @@ class Deployment:
     @property
     def users_per_replica(self) -> float:
         """Return the sequences that one replica serves at once, or its sessions."""
+        if self.role == "prefill":
+            return 0.0
         if self.sessions:
             return self.sessions / self.replicas
         return resident_sequences(self.batch, self.in_flight, self.overlap)
@@ -87,6 +91,8 @@ class Deployment:
     @property
     def tokens_per_second_per_replica(self) -> float:
         """Return the output of one replica, on average over the time it is away."""
+        if self.role == "prefill":
+            return 0.0
         at_work = float(self.evaluation["decode"]["tokens_per_second"])
         return at_work * self.unit.goodput
 
@@ -157,12 +163,15 @@ def _speed_mismatches(
     slowest = min(
         float(one.evaluation["decode"]["tokens_per_second_per_user"]) / one.slower
         for one in deployments
+        if one.role != "prefill"
     )
     if target is not None and not _reaches(slowest, target):
         yield _below(key, slowest, target)
     latency = request.get("ttft_seconds")
     first = max(
-        float(one.evaluation["prefill"]["seconds"]) * one.slower for one in deployments
+        float(one.evaluation["prefill"]["seconds"]) * one.slower
+        for one in deployments
+        if one.role != "decode"
     )
     if latency is not None and first > latency * (1 + RELATIVE_TOLERANCE):
         yield _above("ttft_seconds", first, latency)

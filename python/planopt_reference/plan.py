@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.bill import bill_mismatches
 from planopt_reference.carried import carried_tables, fact_mismatches
@@ -38,6 +38,13 @@ from planopt_reference.outlays import (
     outlay_mismatches,
     time_mismatches,
 )
+from planopt_reference.pools import (
+    bought_together,
+    is_of_pools,
+    pool_mismatches,
+    unit_of,
+    way_mismatches,
+)
 from planopt_reference.promises import promise_mismatches, sessions_of, supplied
 from planopt_reference.purchase import PurchaseError, Unit, merged, unit
 from planopt_reference.question import (
@@ -52,6 +59,9 @@ from planopt_reference.scenarios import scenario_mismatches
 from planopt_reference.serving import evaluate_serving
 from planopt_reference.training.plan import training_plan_mismatches
 from planopt_reference.units import MICRO_USD_PER_USD
+
+if TYPE_CHECKING:
+    from planopt_reference.cluster import Cluster
 
 SCHEMA: Final = "planopt.plan/2"
 
@@ -184,9 +194,12 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
     for index, table in enumerate(stated):
         field = f"deployments[{index}]"
         try:
-            deployment = _recomputed(table, request, facts)
+            together = bought_together(stated, facts) if is_of_pools(stated) else None
+            deployment = _recomputed(table, request, facts, together)
             found = list(
-                _deployment_mismatches(field, table, request, deployment, facts)
+                _deployment_mismatches(
+                    field, table, request, deployment, facts, together
+                )
             )
             found += latency_mismatches(
                 f"{field}.evaluation", table["evaluation"], deployment.evaluation
@@ -207,6 +220,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         for index, table in enumerate(stated):
             yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
         yield from rate_mismatches(plan, request)
+        yield from way_mismatches(plan)
         yield from _certainty_mismatches(plan, request, deployments, facts)
         yield from scenario_mismatches(plan, request, facts)
         yield from serving_remarks(plan, request, facts)
@@ -267,7 +281,9 @@ def _overlap(candidate: Document, request: Document) -> str:
     return str(candidate.get("overlap") or request.get("overlap") or "none")
 
 
-def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
+def _recomputed(
+    table: Document, request: Document, facts: Facts, together: Cluster | None
+) -> Deployment:
     candidate, hardware = table["candidate"], table["hardware"]
     units, replicas = table["units"], table["replicas"]
     if units < 1 or replicas < 1 or replicas % units:
@@ -289,16 +305,23 @@ def _recomputed(table: Document, request: Document, facts: Facts) -> Deployment:
         reasons = "; ".join(one["message"] for one in evaluation["rejections"])
         message = f"the candidate is rejected: {reasons}"
         raise ValueError(message)
-    return Deployment(
-        evaluation=evaluation,
-        unit=unit(
+    role = table.get("role", "colocated")
+    if together is None:
+        bought = unit(
             facts,
             **hardware_and_ranks(candidate, hardware),
             switch=hardware.get("switch"),
             replicas=replicas // units,
             terms=hardware.get("terms"),
             owned=hardware.get("owned"),
-        ),
+        )
+    else:
+        card = facts.accelerator(candidate["accelerator"]).model_id
+        bought = unit_of(role, replicas, together, card)
+    return Deployment(
+        evaluation=evaluation,
+        role=role,
+        unit=bought,
         units=units,
         replicas=replicas,
         in_flight=candidate["in_flight"],
@@ -318,6 +341,7 @@ def _deployment_mismatches(
     request: Document,
     deployment: Deployment,
     facts: Facts,
+    together: Cluster | None,
 ) -> Iterator[Mismatch]:
     model = request.get("model")
     yield from compared(f"{field}.model", table["model"], model, "the request's")
@@ -332,7 +356,11 @@ def _deployment_mismatches(
     yield from _unit_cost_mismatches(
         f"{field}.evaluation", evaluation, deployment, facts
     )
-    yield from _hardware_mismatches(f"{field}.hardware", table, deployment, facts)
+    if together is None:
+        yield from _hardware_mismatches(f"{field}.hardware", table, deployment, facts)
+    else:
+        yield from pool_mismatches(field, table, together)
+        yield from _link_mismatches(f"{field}.hardware", table, facts)
     yield from bill_mismatches(
         f"{field}.bill_of_materials",
         table.get("bill_of_materials"),
@@ -354,6 +382,14 @@ def _unit_cost_mismatches(
     """Compare the power and the cost of one unit."""
     bought = deployment.unit
     cost = facts.assumptions.cost
+    if deployment.role == "prefill":
+        reason = "the pool that answers brings what is bought"
+        yield from compared(
+            f"{field}.power_watts", evaluation.get("power_watts"), None, reason
+        )
+        priced = (evaluation.get("cost") or {}).get("price_usd")
+        yield from compared(f"{field}.cost.price_usd", priced, None, reason)
+        return
     stated = evaluation.get("power_watts")
     expected = None if bought.rent else bought.power_watts
     yield from compared(f"{field}.power_watts", stated, expected, _CATALOG)
@@ -378,6 +414,11 @@ def _hardware_mismatches(
     yield from compared(f"{field}.rack_units", height, bought.rack_units, _CATALOG)
     yield from _connection_mismatches(field, hardware, bought)
     yield from _rent_mismatches(field, hardware, bought)
+    yield from _link_mismatches(field, table, facts)
+
+
+def _link_mismatches(field: str, table: Document, facts: Facts) -> Iterator[Mismatch]:
+    hardware = table["hardware"]
     host = facts.host(hardware["host"])
     card = facts.accelerator(table["candidate"]["accelerator"])
     links = {None, host.link, card.pcie_link, card.scale_up_name}

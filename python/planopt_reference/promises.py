@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from planopt_reference.mismatch import Mismatch, compared
+from planopt_reference.pools import answering, is_of_pools
 
 Document = Mapping[str, Any]
 
@@ -71,6 +72,7 @@ def judged_tpot(percentile: str | None, evaluation: Document) -> float:
 
 def _of_serving(request: Document, deployments: Sequence[Document]) -> Iterator[Any]:
     which = request.get("percentile")
+    deployments = answering(deployments)
     evaluations = [one["evaluation"] for one in deployments]
 
     token = partial(judged_tpot, which)
@@ -129,11 +131,16 @@ def _decoded(one: Document) -> float:
 def sessions_of(one: Document) -> int:
     """Return the sessions that the replicas of a deployment had in the run."""
     load = one["evaluation"].get("under_load") or {}
+    if one.get("role") == "decode":
+        # Who waits for a first token is in the other pool.
+        return int(load.get("users") or 0)
     return int((load.get("sessions") or {}).get("alive", 0))
 
 
 def _sequences(one: Document) -> int:
     candidate = one["candidate"]
+    if one.get("role") == "prefill":
+        return 0
     if alive := sessions_of(one):
         return alive
     at_once = candidate["batch"] * candidate["in_flight"] * one["replicas"]
@@ -146,7 +153,7 @@ def _totals(
     if not deployments:
         return {}
     totals: dict[str, Any] = {
-        "accelerators": sum(map(_accelerators, deployments)),
+        "accelerators": _accelerators(deployments),
         "hosts": sum(one["hardware"]["hosts"] * one["units"] for one in deployments),
         "replicas": sum(one["replicas"] for one in deployments),
         "power_watts": plan.get("power_watts"),
@@ -157,7 +164,7 @@ def _totals(
     loads = [one["evaluation"].get("under_load") for one in deployments]
     return {
         **totals,
-        "tokens_per_second": _sum(map(_put_out, deployments)),
+        "tokens_per_second": _sum(map(_put_out, answering(deployments))),
         "requests_per_second": _sum(
             load["requests_per_second"] for load in loads if load
         ),
@@ -166,10 +173,18 @@ def _totals(
     }
 
 
-def _accelerators(one: Document) -> int:
-    bill = one.get("bill_of_materials") or ()
-    bought = sum(line["quantity"] for line in bill if line["kind"] == "accelerator")
-    return int(bought or (one["evaluation"]["accelerators"] or 0) * one["replicas"])
+def _accelerators(deployments: Sequence[Document]) -> int:
+    counts = []
+    for one in deployments:
+        bill = one.get("bill_of_materials") or ()
+        bought = sum(line["quantity"] for line in bill if line["kind"] == "accelerator")
+        counts.append(
+            (bought, (one["evaluation"]["accelerators"] or 0) * one["replicas"])
+        )
+    if is_of_pools(deployments):
+        # One of two pools brings what is bought for both.
+        return max(map(sum, zip(*counts, strict=True)))
+    return sum(bought or used for bought, used in counts)
 
 
 def _sum(figures: Any) -> float | None:

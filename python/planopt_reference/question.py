@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from planopt_reference.mismatch import Mismatch
+from planopt_reference.pools import answering
 
 Document = Mapping[str, Any]
 
@@ -99,10 +100,11 @@ def latency_mismatches(
 def rate_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
     """Ask that the requests that come are answered where nothing is overloaded."""
     rate = request.get("requests_per_second")
-    loads = [one["evaluation"].get("under_load") for one in plan["deployments"]]
+    deployments = answering(plan["deployments"])
+    loads = [one["evaluation"].get("under_load") for one in deployments]
     if not rate or not all(load and not load.get("overloaded") for load in loads):
         return
-    replicas = [one["replicas"] for one in plan["deployments"]]
+    replicas = [one["replicas"] for one in deployments]
     rates = [
         (load["requests_per_second"] or 0.0) / many
         for load, many in zip(loads, replicas, strict=True)

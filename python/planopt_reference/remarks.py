@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.certainty import has_experts
 from planopt_reference.mismatch import RELATIVE_TOLERANCE, Mismatch, compared
+from planopt_reference.pools import answering
 from planopt_reference.promises import judged_tpot
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def _margin_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
     """Ask for the warning of a speed that is hardly above its target."""
     target = request.get("target_tokens_per_second")
     token = partial(judged_tpot, request.get("percentile"))
-    speed = 1 / max(token(one["evaluation"]) for one in plan["deployments"])
+    answers = answering(plan["deployments"])
+    speed = 1 / max(token(one["evaluation"]) for one in answers)
     low = target is not None and target > 0 and speed < target * _LOW_MARGIN
     said = (
         one["message"] for one in plan.get("warnings") or () if one["code"] == "W001"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.certainty import kind
 from planopt_reference.mismatch import Mismatch, compared
+from planopt_reference.pools import answering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -289,7 +290,9 @@ def _served(plan: Document, request: Document) -> Offer:
     cards = [one["candidate"]["accelerator"] for one in plan["deployments"]]
     rooms = [held[card] if timed else None for card in cards]
     rates = [
-        one["evaluation"]["decode"]["tokens_per_second"] * one["replicas"]
+        one["evaluation"]["decode"]["tokens_per_second"]
+        * one["replicas"]
+        * (one.get("role") != "prefill")
         for one in plan["deployments"]
     ]
     runs = zip(cards, rooms, _carried(request, rates, rooms), strict=True)
@@ -325,7 +328,8 @@ def _other(plan: Document, request: Document, own: Offer, other: Document) -> Of
         return Offer(parts, [(card, _in_time(request, other["days"]), None)], None)
     rooms = [room for _, room, _ in own.runs if room is not None]
     speed = "tokens_per_second_per_user"
-    slowest = min(one["evaluation"]["decode"][speed] for one in plan["deployments"])
+    answers = answering(plan["deployments"])
+    slowest = min(one["evaluation"]["decode"][speed] for one in answers)
     room = min(rooms) * other[speed] / slowest if rooms else None
     (carried,) = _carried(request, [other["tokens_per_second"]], [room])
     return Offer(parts, [(card, room, carried)], _most(request, other["users"]))

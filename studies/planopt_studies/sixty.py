@@ -23,11 +23,16 @@ from planopt.documents.plan import Plan
 from planopt.options import Asked, table
 from planopt.planning.serving import Serving
 from planopt.procurement import Solver
-from planopt.serving.load import simulated_deployment
+from planopt.serving.load import simulated_deployment, simulated_pools
 from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
-    from planopt.documents.evaluation import Deployment
+    from collections.abc import Iterator
+
+    from planopt.catalog.open import Catalog
+    from planopt.documents.evaluation import Deployment, Transfer
+    from planopt.loads import Latencies
+    from planopt.serving.question_types import Problem
 
 SEED: Final = 2026
 UNUSED_SEED: Final = 90_210
@@ -219,38 +224,53 @@ def asked(command: str, folder: Path) -> Outcome:
         cpu_seconds=seconds,
         simulations=search.get("simulations") or 0,
         requests=search.get("requests") or 0,
-        late=_late(command, file)
+        late=late_share(
+            command, msgspec.json.decode(file.read_bytes(), type=Plan, strict=False)
+        )
         if code == 0 and command.startswith("solve")
         else None,
     )
 
 
-def _late(command: str, file: Path) -> float | None:
-    """Run what is bought with the unused seed; training and fleets are not."""
-    if not command.startswith("solve"):
-        return None
-    plan = msgspec.json.decode(file.read_bytes(), type=Plan, strict=False)
+def late_share(command: str, plan: Plan) -> float | None:
+    """Run a plan with the unused seed under the load of a command: late, less allowed.
+
+    Training and fleets are not run.
+    """
     catalog = open_catalog()
-    problem = Serving().read(_asked(command), catalog, Solver()).problem
+    problem = Serving().read(spoken(command), catalog, Solver()).problem
     if problem.percentile is None:
         return None
     catalog = problem.counted(catalog)
     allowed = 1 - PERCENTILES[problem.percentile]
-    loads = [_load(each) for each in plan.deployments]
     late = 0.0
-    for each, of_it in zip(plan.deployments, loads, strict=True):
-        report = simulated_deployment(
-            catalog,
-            problem,
-            each,
-            of_it / sum(loads),
-            requests=JUDGED_REQUESTS,
-            seed=UNUSED_SEED,
-        )
+    for report in _runs(plan, catalog, problem):
         if report is None or report.overloaded or report.slo_violation is None:
             return 1.0
         late = max(late, report.slo_violation.ttft.mean, report.slo_violation.tpot.mean)
     return late - allowed
+
+
+def _runs(plan: Plan, catalog: Catalog, problem: Problem) -> Iterator[Latencies | None]:
+    """Run what is bought: two pools as a whole, others by their shares of the load."""
+    run = {"requests": JUDGED_REQUESTS, "seed": UNUSED_SEED}
+    if plan.transfer is not None:
+        users, rate = plan.totals.concurrency or 0, plan.totals.requests_per_second
+        two = _Two(plan.deployments, plan.transfer, users, rate)
+        yield simulated_pools(catalog, problem, two, **run)
+        return
+    loads = [_load(each) for each in plan.deployments]
+    for each, of_it in zip(plan.deployments, loads, strict=True):
+        yield simulated_deployment(catalog, problem, each, of_it / sum(loads), **run)
+
+
+class _Two(NamedTuple):
+    """Two pools of a plan."""
+
+    deployments: tuple[Deployment, ...]
+    transfer: Transfer
+    users: int
+    requests_per_second: float | None
 
 
 def _load(deployment: Deployment) -> float:
@@ -258,7 +278,7 @@ def _load(deployment: Deployment) -> float:
     return float((load and (load.users or load.requests_per_second)) or 1)
 
 
-def _asked(command: str) -> Asked:
+def spoken(command: str) -> Asked:
     """Read the words of a command line as keywords of the API."""
     options = {option.flag: option for option in table().options}
     name, *words = command.split()

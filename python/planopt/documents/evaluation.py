@@ -6,7 +6,7 @@ modelled; it is never 0.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +24,9 @@ from planopt.documents.parts import (
     PlanWarning,
     Rejection,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class TimeParts(Struct, frozen=True, kw_only=True):
@@ -198,6 +201,10 @@ class Deployment(Struct, frozen=True, kw_only=True):
     """One model on one kind of unit."""
 
     model: str
+    role: Literal["colocated", "prefill", "decode"] = "colocated"
+    """What its replicas do: all of a request, or a part of it as one of two pools. The
+    pool that answers has the figures of both under their load, and all that is bought:
+    they may share hosts, and do share what joins them."""
     candidate: Candidate
     hardware: Hardware
     evaluation: ServingEvaluation
@@ -211,10 +218,19 @@ class Deployment(Struct, frozen=True, kw_only=True):
     def users(self) -> int:
         """Sequences that all of them serve at the same time, or their sessions."""
         candidate, load = self.candidate, self.evaluation.under_load
+        if self.role == "prefill":
+            return 0
         if load is not None and load.sessions is not None:
             return load.sessions.alive
+        if self.role == "decode" and load is not None and load.users:
+            return load.users
         resident = 2 if candidate.overlap == "two-batch" else 1
         return candidate.batch * candidate.in_flight * resident * self.replicas
+
+
+def answering(deployments: Iterable[Deployment]) -> list[Deployment]:
+    """Return those that put tokens out."""
+    return [each for each in deployments if each.role != "prefill"]
 
 
 class Pool(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from planopt.documents.base import Document, html_of
-from planopt.documents.evaluation import Deployment, Disaggregated
+from planopt.documents.evaluation import Deployment, Disaggregated, Transfer
 from planopt.documents.evidence import Evidence
 from planopt.documents.explanations import (
     Alternative,
@@ -444,7 +444,12 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     uncertainty: Uncertainty | None = None
     """Where `--price-band` was asked for."""
     disaggregated: Disaggregated | None = None
-    """Two pools for the same question, where latencies are promised."""
+    """Two pools for the same question, where latencies are promised and one pool is
+    bought."""
+    transfer: Transfer | None = None
+    """How the cache of a prompt gets to the pool that answers, where two are bought."""
+    pools_bound_usd: float | None = None
+    """No two pools that were looked at are below it, at rates that none exceeds."""
     rent_or_buy: RentOrBuy | None = None
     """Both ways side by side, where renting was asked about."""
 

@@ -93,7 +93,8 @@ def export(
     else:
         # Copies of a deployment share a machine, and pools do; deployments do not.
         alone = [([each], f"-{each[0].name}") for each in said]
-        sets = alone if place.each == "copy" and len(said) > 1 else [(said, "")]
+        apart = place.each == "copy" and len(said) > 1 and plan.transfer is None
+        sets = alone if apart else [(said, "")]
         for some, name in (*sets, *([(paired, "-pools")] if paired else [])):
             for file, document in placed(plan, place, of, some, name).items():
                 head = heading(plan, some[0][0], of, some[0][1].remarks)

@@ -76,7 +76,11 @@ def serving_roles(plan: Plan) -> list[Role]:
     return [
         _role(
             plan,
-            f"serve-{number}" if several else "serve",
+            each.role
+            if each.role != "colocated"
+            else f"serve-{number}"
+            if several
+            else "serve",
             each.candidate,
             each.evaluation,
             each.replicas,

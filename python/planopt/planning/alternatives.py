@@ -30,7 +30,8 @@ def other_builds(
 ) -> tuple[Alternative, ...]:
     """List the cheapest build of each other accelerator, bought and rented, by price.
 
-    Hosts and networks of it are folded into that one.
+    Hosts and networks of it are folded into that one. Beside two pools, one pool of the
+    same accelerators is another build.
     """
     top, hourly = question.problem.top, question.problem.acquisition.hourly
     others: list[Alternative] = []
@@ -61,11 +62,11 @@ def other_builds(
     return tuple(others)
 
 
-def _kind(build: Build) -> tuple[tuple[str, ...], bool]:
-    """Tell builds apart by their accelerators, and by whether they are rented."""
+def _kind(build: Build) -> tuple[tuple[str, ...], bool, bool]:
+    """Tell builds apart by their accelerators, whether they are rented, and pools."""
     named = (each.candidate.accelerator for each in build.deployments)
     used = {each.partition(LIMITED_TO)[0] for each in named}
-    return tuple(sorted(used)), build.rented
+    return tuple(sorted(used)), build.rented, build.transfer is not None
 
 
 def _why_no_build(other: Build, chosen: Build, *, hourly: bool) -> str:

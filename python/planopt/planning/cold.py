@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
 
+from planopt.documents.evaluation import answering
 from planopt.documents.parts import PlanWarning
 from planopt.loads import Arrivals, Length, Load, Sizes
 from planopt.planning.settle import simulated_build
@@ -127,7 +128,7 @@ def _under_its_load(
         chosen = simulated_build(
             question, chosen, prefix_hit_rate=hits, requests=REQUESTS
         )
-    evaluations = [each.evaluation for each in chosen.deployments]
+    evaluations = [each.evaluation for each in answering(chosen.deployments)]
     if any(each.under_load is None for each in evaluations):
         return None
     at = question.problem.percentile or "p95"
@@ -138,7 +139,7 @@ def _under_its_load(
     loads = [each.under_load for each in evaluations if each.under_load is not None]
     tokens = sum(load.tokens_per_second or 0.0 for load in loads)
     carried = f"{_three(tokens)} tok/s"
-    if question.problem.requests_per_second is not None:
+    if question.problem.requests_per_second is not None and chosen.transfer is None:
         carried = f"at most {_three(_most_requests(question, chosen, hits))} requests/s"
     return _wait_and(at, slowest, carried)
 

@@ -1,33 +1,45 @@
-"""Two pools in place of one: searched for, simulated, and put beside the plan."""
+"""Two pools in place of one: searched for, judged as a plan is, and put beside it.
+
+Pools that keep the promises in the final run of the whole deployment, and are better
+than one pool, are the plan. How much better any two pools may be is said by rates that
+no replica exceeds (docs/reference/serving.md, section 8).
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace as change
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from planopt.documents.evaluation import Disaggregated  # noqa: TC001 - msgspec reads
-from planopt.loads import Arrivals
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS
+from planopt.documents.evaluation import Disaggregated, UnderLoad
 from planopt.money import at_load
 from planopt.planning.question import MUCH_DEARER
-from planopt.planning.settle import ATTEMPTS
+from planopt.planning.settle import (
+    ATTEMPTS,
+    LEAST_CARE,
+    Choice,
+    missed,
+    simulated_build,
+)
 from planopt.price_sources import sourced
-from planopt.serving.load import degrees, simulated
-from planopt.serving.question_types import PERCENTILES
+from planopt.procurement.problem import Purchase
+from planopt.serving.build import NO_POOLS, Build, TwoPools
+from planopt.serving.load import REQUESTS
 from planopt.serving.search import sought
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Pool
-    from planopt.documents.plan import Plan
     from planopt.planning.question import ServingQuestion
-    from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
 
-TOLERANCE = 0.01
-"""By how much a simulation of two pools may miss what was promised."""
-
+FINAL_REQUESTS = 64_000
+FINAL_SEED = 11
+"""Of the run that two pools must pass: numbers that nothing was chosen by."""
 AIMS = ("cheapest", "throughput", "cost-per-token")
 """Objectives that two pools are searched for."""
 
@@ -36,56 +48,116 @@ class _Found(Struct):
     """What the core found."""
 
     best: Disaggregated | None
+    build: Build | None = None
+    bound: float | None = None
 
 
-def disaggregated(
-    question: ServingQuestion, chosen: Build | None = None
-) -> Disaggregated | None:
-    """Find the best two pools for a question, and simulate them.
+def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPools:
+    """Find the best two pools for a question, and run its load through them.
 
-    Beside a plan it is of its weights, and not much dearer.
+    Beside a plan they are of its weights, and not much dearer.
     """
-    problem = question.problem
+    problem = question.as_asked.problem
     if not _is_asked(problem):
-        return None
+        return NO_POOLS
     if chosen is not None:
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
         if problem.objective == "cheapest" and not problem.acquisition.hourly:
             most = MUCH_DEARER * chosen.price_usd
             problem = replace(problem, budget_usd=min(most, problem.budget_usd or most))
-    best = None
+    best = NO_POOLS
     for _ in range(ATTEMPTS):
         request = _request(question.catalog, problem)
         found = question.catalog.ask("search_pools", request, _Found)
-        if found.best is None:
-            return best
-        best = _simulated(question.catalog, problem, found.best)
-        if best is None or best.in_time:
-            return best
-        violated = _slo_violations(problem, best)
+        best = best._replace(bound=best.bound or found.bound)
+        if found.best is None or found.build is None:
+            break
+        asked = question.about(weights=problem.weights)
+        build = simulated_build(asked, found.build)
+        late = missed(asked.problem, build)
+        if not late:
+            build = simulated_build(
+                asked, found.build, requests=FINAL_REQUESTS, seed=FINAL_SEED
+            )
+            late = missed(asked.problem, build)
+        told = _told(question.catalog, found.best, build, in_time=not late)
+        best = best._replace(told=told, build=None if late else build)
+        if not late:
+            break
+        share = {name: 1 / max(times, LEAST_CARE) for name, times in late.items()}
         problem = replace(
             problem,
-            ttft_margin=problem.ttft_margin / max(1.0, violated["ttft"]),
-            tpot_margin=problem.tpot_margin / max(1.0, violated["tpot"]),
+            ttft_margin=problem.ttft_margin * share.get("TTFT", 1.0),
+            tpot_margin=problem.tpot_margin * share.get("TPOT", 1.0),
         )
     return best
 
 
-def beats(two: Disaggregated, plan: Plan, *, hourly: bool) -> bool:
-    """Whether two pools that keep the promises are better than a plan."""
-    if not two.in_time:
-        return False
-    if plan.objective == "throughput":
-        loads = [each.evaluation.under_load for each in plan.deployments]
-        ours = sum((load and load.tokens_per_second) or 0.0 for load in loads)
-        return (two.tokens_per_second or 0.0) > ours
-    if plan.objective == "cost-per-token":
-        one, other = (each.cost.usd_per_million_tokens for each in (plan, two))
-    elif hourly:
-        one, other = (each.cost.usd_per_hour for each in (plan, two))
+def better_of(
+    question: ServingQuestion, choice: Choice | None
+) -> tuple[Choice | None, TwoPools]:
+    """Return the better of what was chosen and of two pools, and the latter."""
+    if choice is not None and missed(question.problem, choice.build):
+        held = None
     else:
-        one, other = plan.price_usd, two.price_usd
-    return one is not None and other is not None and other < one
+        held = choice
+    two = two_pools(question, held.build if held else None)
+    if two.build is None or (held and not beats(two.build, held)):
+        return choice, two
+    asked = choice.question if choice else question
+    simulations, requests = asked.simulated
+    asked.simulated = simulations + 2, requests + REQUESTS + FINAL_REQUESTS
+    purchase = _bounded(question.problem, two, held)
+    return Choice(asked, purchase, two.build), two._replace(
+        beaten=held.build if held else None
+    )
+
+
+def beats(two: Build, choice: Choice) -> bool:
+    """Whether two pools that keep the promises are better than what was chosen."""
+    problem, one = choice.question.problem, choice.build
+    if problem.objective == "throughput":
+        return carried(two) > carried(one)
+    if problem.objective == "cost-per-token":
+        duty = choice.question.catalog.cost.duty
+        ours, theirs = (
+            at_load(each.cost, carried(each), duty).usd_per_million_tokens or math.inf
+            for each in (one, two)
+        )
+    elif problem.acquisition.hourly:
+        ours, theirs = one.usd_per_hour, two.usd_per_hour
+    else:
+        ours, theirs = one.price_usd, two.price_usd
+    return theirs < ours
+
+
+def carried(build: Build) -> float:
+    """Return the tokens per second that a build puts out under its load."""
+    loads = (each.evaluation.under_load for each in build.deployments)
+    return sum(load.tokens_per_second or 0.0 for load in loads if load is not None)
+
+
+def _bounded(problem: Problem, two: TwoPools, held: Choice | None) -> Purchase:
+    """Say how far two pools are from what no purchase of either kind is better than."""
+    assert two.build is not None
+    feasible = Purchase(status="feasible", why="space")
+    known = held.purchase if held else Purchase(status="unknown")
+    if two.bound is None or problem.acquisition.hourly or held is None:
+        return feasible
+    bound = None
+    if problem.objective == "throughput" and known.gap is not None:
+        most = max(two.bound, carried(held.build) * (1 + known.gap))
+        gap = max(0.0, most / carried(two.build) - 1)
+    elif problem.objective == "cheapest" and known.bound_micro_usd is not None:
+        price = round(two.build.price_usd * MICRO_USD)
+        least = math.floor(two.bound * MICRO_USD)
+        bound = min(price, least, known.bound_micro_usd)
+        gap = (price - bound) / price
+    else:
+        return feasible
+    if gap == 0:
+        feasible = Purchase(status="optimal")
+    return change(feasible, gap=gap, bound_micro_usd=bound)
 
 
 def _is_asked(problem: Problem) -> bool:
@@ -95,7 +167,7 @@ def _is_asked(problem: Problem) -> bool:
         and problem.session_load is None
         and problem.objective in AIMS
         and problem.procurement != "rent"
-        and not (one_layout or problem.redundancy)
+        and not (one_layout or problem.redundancy or problem.is_brief)
     )
 
 
@@ -117,76 +189,30 @@ def _request(catalog: Catalog, problem: Problem) -> dict[str, object]:
             "context_ranks": search["context_ranks"],
             "allow_odd": search["allow_odd"],
             "requests_per_second": problem.requests_per_second,
+            "has_errors": problem.assumptions == DEFAULT_ASSUMPTIONS,
         },
     }
 
 
-def _simulated(
-    catalog: Catalog, problem: Problem, found: Disaggregated
-) -> Disaggregated | None:
-    """Run the load through both pools."""
-    load = problem.whole_load
-    if load is None:
-        return None
-    if problem.throughput and load.arrivals.users:
-        came = Arrivals(kind="poisson", per_second=found.requests_per_second)
-        load = replace(load, arrivals=came)
-    elif problem.objective != "cheapest" and load.arrivals.users:
-        load = load.of_users(found.users)
-    engine, way = problem.asked["scheduler"], found.transfer
-    request = {
-        **_configuration(problem, found, found.prefill),
-        "decode": {
-            **_configuration(problem, found, found.decode),
-            "transfer": {
-                "latency_seconds": way.latency_seconds,
-                "seconds_per_token": way.seconds_per_token,
-            },
-            "scheduler": engine,
-        },
-    }
-    latencies = simulated(catalog, request, load, engine=engine)
-    if latencies is None:
-        return None
-    answer = replace(
+def _told(
+    catalog: Catalog, found: Disaggregated, build: Build, *, in_time: bool
+) -> Disaggregated:
+    """Put what came of the load beside what was found."""
+    (does, load) = next(
+        (each.evaluation, each.evaluation.under_load)
+        for each in build.deployments
+        if each.role == "decode"
+    )
+    rates = load or UnderLoad()
+    return replace(
         found,
-        users=latencies.users or 0,
-        requests_per_second=latencies.requests_per_second,
-        tokens_per_second=latencies.tokens_per_second,
-        ttft_seconds=latencies.ttft_seconds,
-        tpot_seconds=latencies.tpot_seconds,
+        users=rates.users or 0,
+        requests_per_second=rates.requests_per_second,
+        tokens_per_second=rates.tokens_per_second,
+        ttft_seconds=does.ttft_seconds,
+        tpot_seconds=does.tpot_seconds,
+        in_time=in_time,
         price_usd=found.cost.price_usd,
-        cost=at_load(found.cost, latencies.tokens_per_second, catalog.cost.duty),
+        cost=at_load(found.cost, rates.tokens_per_second, catalog.cost.duty),
         bill_of_materials=sourced(catalog, found.bill_of_materials),
     )
-    violated = _slo_violations(problem, answer)
-    return replace(answer, in_time=max(violated.values()) <= 1 + TOLERANCE)
-
-
-def _configuration(
-    problem: Problem, found: Disaggregated, pool: Pool
-) -> dict[str, object]:
-    """Put one pool as the core evaluates it."""
-    return {
-        **problem.judged,
-        "model": {**problem.asked["model"], "weights": problem.weights},
-        "hardware": {
-            "accelerator": pool.candidate.accelerator,
-            "host": pool.host,
-            "network": found.transfer.network,
-            "nics_per_host": found.nics_per_host or None,
-        },
-        "layout": {**degrees(pool.candidate), "replicas": pool.replicas},
-    }
-
-
-def _slo_violations(problem: Problem, answer: Disaggregated) -> dict[str, float]:
-    """Give each latency as a multiple of what was promised."""
-    name = problem.percentile or next(iter(PERCENTILES))
-    ttft = getattr(answer.ttft_seconds, name) or 0.0
-    tpot = getattr(answer.tpot_seconds, name) or 0.0
-    promised = problem.ttft_seconds
-    return {
-        "ttft": ttft / promised if promised else 0.0,
-        "tpot": tpot * problem.target,
-    }

@@ -23,7 +23,13 @@ from planopt.procurement.problem import (
     Purchase,
     check,
 )
-from planopt.serving.build import Build, build, lay_out_together
+from planopt.serving.build import (
+    NO_POOLS,
+    Build,
+    TwoPools,
+    build,
+    lay_out_together,
+)
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_together, find_units
 from planopt.training.build import TrainingBuild, lay_clusters_out
@@ -161,6 +167,8 @@ class ServingQuestion(Question[Problem, Build]):
     """Whether its plan is told, with what lies beside it."""
     simulated: tuple[int, int] = (0, 0)
     """Simulations of its proof, and their requests."""
+    pools: TwoPools = NO_POOLS
+    """The best two pools for it, once it is settled."""
 
     def search(self) -> Found:
         """Find units that meet the speed, as far as their price can matter.

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from planopt._native import scenarios as compared
 from planopt.catalog.open import LIMITED_TO
 from planopt.confidence import kinds, median
+from planopt.documents.evaluation import answering
 from planopt.documents.explanations import Risk, Scenarios, WorthMeasuring
 from planopt.documents.parts import Candidate
 from planopt.documents.plan import Plan, TrainingPlan
@@ -186,7 +187,7 @@ def _served(plan: Plan) -> Iterator[_Offer]:
     room = [held_to.get(card) for card in cards]
     steps = [each.evaluation.decode for each in deployed]
     rates = [
-        (step.tokens_per_second or 0.0) * each.replicas
+        (step.tokens_per_second or 0.0) * each.replicas * (each.role != "prefill")
         for each, step in zip(deployed, steps, strict=True)
     ]
     yield _Offer(
@@ -196,7 +197,10 @@ def _served(plan: Plan) -> Iterator[_Offer]:
         runs=[*zip(cards, room, _carried(plan, rates, room), strict=True)],
         most=_most(plan, plan.totals.concurrency),
     )
-    slowest = min(step.tokens_per_second_per_user or 0.0 for step in steps)
+    slowest = min(
+        each.evaluation.decode.tokens_per_second_per_user or 0.0
+        for each in answering(deployed)
+    )
     least = min((each for each in room if each is not None), default=None)
     for other in filter(is_within, plan.alternatives):
         if other.candidate is not None:

@@ -17,7 +17,6 @@ from planopt.documents.parts import (
     Accuracy,
     BillOfMaterials,
     PlanCost,
-    PlanWarning,
     Status,
 )
 from planopt.documents.plan import Plan
@@ -26,7 +25,7 @@ from planopt.money import at_load
 from planopt.planning.alternatives import other_builds
 from planopt.planning.certainty import certain, priced, served_to
 from planopt.planning.nearest import why_no_purchase
-from planopt.planning.pools import beats, disaggregated
+from planopt.planning.pools import better_of
 from planopt.planning.price_ranges import uncertainty
 from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Disaggregated
     from planopt.documents.parts import Cost
     from planopt.options import Asked
     from planopt.procurement import Solver
@@ -80,7 +78,10 @@ class Serving:
     ) -> tuple[ServingQuestion, Purchase, Build] | None:
         """Lay a purchase out; where latencies are promised, what is shown to hold."""
         if question.problem.percentile is not None:
-            return settled(question, purchase)
+            choice, question.pools = better_of(question, settled(question, purchase))
+            if choice is not None:
+                choice.question.pools = question.pools
+            return choice
         if not purchase.counts:
             return None
         return question, purchase, question.bought(purchase)
@@ -113,6 +114,8 @@ class Serving:
             bill_of_materials=BillOfMaterials(chosen.bill_of_materials),
             oldest_price_date=oldest_price(chosen.bill_of_materials),
             deployments=chosen.deployments,
+            transfer=chosen.transfer,
+            pools_bound_usd=_of_price(question, question.pools.bound),
             cost=PlanCost.of(_cost(chosen, question.catalog.cost.duty)),
             power_watts=None if chosen.rented else chosen.power_watts,
             kg_co2e_per_year=chosen.kg_co2e_per_year,
@@ -140,16 +143,12 @@ class Serving:
         if plan.status == "infeasible":
             return plan
         flips = sensitivities(question, chosen)
-        two = disaggregated(question.as_asked, chosen)
-        hourly = question.problem.acquisition.hourly
-        if two is not None and beats(two, plan, hourly=hourly):
-            plan = _beaten(plan, two)
         answers, others = _alternatives(question, plan.status, chosen)
         plan = replace(
             plan,
             answers=answers,
             alternatives=others,
-            disaggregated=two,
+            disaggregated=None if chosen.transfer else question.pools.told,
             rent_or_buy=rent_or_buy(question, chosen),
             steps=steps(question, chosen),
             uncertainty=uncertainty(question, chosen, others),
@@ -199,7 +198,7 @@ class Serving:
             objective=problem.objective,
             request=problem.request(),
             infeasibility=Infeasibility(note=nearest),
-            disaggregated=disaggregated(question.as_asked),
+            disaggregated=question.pools.told,
             search=replace(question.found.search, seconds=seconds),
             assumed=problem.assumed,
             assumptions=problem.assumptions,
@@ -212,21 +211,13 @@ class Serving:
         """Say why there is no plan, and what is nearest to one."""
         problem = question.problem
         why = why_no_purchase(question, purchase, started + problem.time_limit_seconds)
-        two = disaggregated(question.as_asked)
-        if two is not None and two.in_time:
-            pools = (
-                "two pools do it, one that reads prompts and one that answers: "
-                f"{_in_short(two)}"
-            )
-            note = f"{why.note}; {pools}" if why.note else pools
-            why = replace(why, note=note)
         seconds = time.monotonic() - started
         return Plan(
             status="infeasible",
             objective=problem.objective,
             request=problem.request(),
             infeasibility=why,
-            disaggregated=two,
+            disaggregated=question.pools.told,
             search=replace(question.found.search, seconds=seconds),
             assumed=problem.assumed,
             assumptions=problem.assumptions,
@@ -265,28 +256,9 @@ def _statement(question: ServingQuestion, chosen: Build) -> str:
     return f"{interval}; {SIMULATED}" if question.problem.percentile else interval
 
 
-def _in_short(two: Disaggregated) -> str:
-    rough = is_rough(two.bill_of_materials)
-    return f"{two.layout}, {dollars(two.price_usd or 0.0, rough=rough, whole=True)}"
-
-
-def _beaten(plan: Plan, two: Disaggregated) -> Plan:
-    """Say of a plan that two pools are better, which are no part of its proof."""
-    warning = PlanWarning(
-        code="W014",
-        message=f"two pools do better, simulated: {_in_short(two)}; "
-        "the plan is the best of one pool",
-        help="take what stands under `disaggregated`",
-    )
-    return replace(
-        plan,
-        status="feasible",
-        why="space",
-        bound_usd=None,
-        bound_usd_per_hour=None,
-        gap=None,
-        warnings=(*plan.warnings, warning),
-    )
+def _of_price(question: ServingQuestion, bound: float | None) -> float | None:
+    """Return a bound where it is one of the price."""
+    return bound if question.problem.objective == "cheapest" else None
 
 
 def _alternatives(
@@ -319,7 +291,9 @@ def _alternatives(
             throughput=answers.get("throughput"),
             cost_per_token=answers.get("cost-per-token"),
         ),
-        other_builds(question, chosen, builds),
+        other_builds(
+            question, chosen, [*filter(None, (question.pools.beaten,)), *builds]
+        ),
     )
 
 

@@ -23,7 +23,7 @@ from planopt.procurement import buy
 from planopt.procurement.found import Found
 from planopt.procurement.problem import Purchase, offer
 from planopt.serving.build import build
-from planopt.serving.load import REQUESTS, simulated_deployment
+from planopt.serving.load import REQUESTS, simulated_deployment, simulated_pools
 from planopt.serving.question_types import MEAN, PERCENTILES
 from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
@@ -266,6 +266,16 @@ def simulated_build(
     share: float = 1.0,
 ) -> Build:
     """Put simulated latencies into the deployments of a build."""
+    if chosen.transfer is not None:
+        latencies = simulated_pools(
+            question.catalog,
+            question.problem,
+            chosen,
+            prefix_hit_rate=prefix_hit_rate,
+            requests=requests,
+            seed=seed,
+        )
+        return chosen if latencies is None else _answered(chosen, latencies)
     places = sum(each.users for each in chosen.deployments) / share
     deployments = []
     for each in chosen.deployments:
@@ -282,8 +292,19 @@ def simulated_build(
     return with_changes(chosen, deployments=tuple(deployments))
 
 
+def _answered(pools: Build, latencies: Latencies) -> Build:
+    """Put what came of the whole load into the pool that answers."""
+    deployments = (
+        each if each.role == "prefill" else _with(each, latencies)
+        for each in pools.deployments
+    )
+    return with_changes(pools, deployments=tuple(deployments))
+
+
 def kept_by(question: ServingQuestion, chosen: Build, accelerator: str) -> bool:
     """Whether deployments on an accelerator keep what is promised, as is judged."""
+    if chosen.transfer is not None:
+        return not missed(question.problem, simulated_build(question, chosen))
     own = [
         each for each in chosen.deployments if each.candidate.accelerator == accelerator
     ]

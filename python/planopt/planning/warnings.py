@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.catalog.quality import cost_in_quality, quality_of
+from planopt.documents.evaluation import answering
 from planopt.documents.parts import PlanWarning
 from planopt.planning.cold import cold_plan, displaced
 from planopt.planning.held_back import span
@@ -101,7 +102,7 @@ def _context(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
 
 def _low_margin(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     target, percentile = question.problem.target, question.problem.percentile
-    speed = 1 / max(tpot(each, percentile) for each in chosen.deployments)
+    speed = 1 / max(tpot(each, percentile) for each in answering(chosen.deployments))
     if target and speed < target * (1 + LOW_MARGIN):
         yield PlanWarning(
             code="W001",

@@ -181,7 +181,8 @@ def _asked(plan: Plan | TrainingPlan) -> list[str]:
         how = "on average" if request.sessions else "each"
         named.append(f"{count(request.context_tokens)} tokens of context {how}")
     ways = [
-        times(layout(each.candidate))
+        (f"{each.role} " if each.role != "colocated" else "")
+        + times(layout(each.candidate))
         + (f", {each.replicas} replicas" if each.replicas > 1 else "")
         for each in plan.deployments
     ]

@@ -106,6 +106,8 @@ def purchase(lines: Iterable[BomLine]) -> str:
 def deployment_line(deployment: Deployment, engine: str | None) -> str:
     """Describe a deployment: model, engine if one is named, layout, copies."""
     under = f" under {engine}" if engine else ""
+    if deployment.role != "colocated":
+        under += f", {deployment.role}"
     copies = f", {deployment.replicas} replicas" if deployment.replicas > 1 else ""
     return f"{deployment.model}{under}, {layout(deployment.candidate)}{copies}"
 

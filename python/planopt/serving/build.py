@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from planopt._native import lay_out as native_lay_out
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.documents.evaluation import Deployment  # noqa: TC001 - msgspec reads
+from planopt.documents.evaluation import Deployment, Transfer  # noqa: TC001 - msgspec reads
 from planopt.documents.parts import BomLine, Cost  # noqa: TC001 - msgspec reads
 from planopt.procurement.problem import Broken, check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planopt.documents.evaluation import Disaggregated
     from planopt.procurement.found import Found
     from planopt.procurement.problem import Counts, Limits
     from planopt.serving.question_types import Problem
@@ -38,6 +39,10 @@ class Build(Struct, frozen=True, kw_only=True):
     """A whole purchase, laid out."""
 
     deployments: tuple[Deployment, ...]
+    transfer: Transfer | None = None
+    """Of two pools: how the cache of a prompt gets from one to the other."""
+    requests_per_second: float | None = None
+    """What two pools carry in time, by the closed form."""
     bill_of_materials: tuple[BomLine, ...]
     cost: Cost
     power_watts: float
@@ -69,6 +74,20 @@ class Build(Struct, frozen=True, kw_only=True):
         """Whether nothing of it is bought."""
         return all(each.hardware.terms for each in self.deployments)
 
+
+class TwoPools(NamedTuple):
+    """The best two pools that were found for a question."""
+
+    told: Disaggregated | None = None
+    build: Build | None = None
+    """The same as a plan has it, where it keeps the promises."""
+    bound: float | None = None
+    """Dollars that all cost at least, or tokens per second that none exceeds."""
+    beaten: Build | None = None
+    """One pool that they are better than, where they are the plan."""
+
+
+NO_POOLS = TwoPools()
 
 _BUILDS: Final = msgspec.json.Decoder(tuple[Build, ...])
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
-from planopt.loads import Run, outcome
+from planopt.loads import Arrivals, Run, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Deployment
+    from planopt.documents.evaluation import Deployment, Transfer
     from planopt.documents.parts import Candidate
     from planopt.loads import Latencies, Load
     from planopt.serving.question_types import Problem
@@ -28,6 +29,8 @@ TURNS = 20_000
 and pauses have long tails."""
 TURNS_OF_EACH = 100
 """The same of each of many sessions."""
+AS_MUCH: Final = ("throughput", "cost-per-token")
+"""Objectives that fill what is bought, however many ask."""
 ONE_REQUEST: Final = Run(requests=1)
 """The closed form asks for no more."""
 
@@ -47,7 +50,7 @@ def simulated(
 
     Of latencies that are promised it is told how many requests kept them.
     """
-    run = msgspec.structs.replace(
+    run = replace(
         run_of(load, requests),
         seed=seed,
         ttft_seconds=ttft_seconds,
@@ -148,15 +151,90 @@ def simulated_deployment(
     load = problem.whole_load
     if load is None:
         return None
-    as_much = problem.objective in ("throughput", "cost-per-token")
+    as_much = problem.objective in AS_MUCH
     if load.arrivals.users and (as_much or problem.throughput):
         load = load.of_users(deployment.users)
     else:
         load = load.shared(share)
     if prefix_hit_rate is not None:
-        load = msgspec.structs.replace(load, prefix_hit_rate=prefix_hit_rate)
+        load = replace(load, prefix_hit_rate=prefix_hit_rate)
     configuration = configuration_of(problem, deployment)
     configuration["engine"] = problem.judged["engine"]
+    return _judged(catalog, problem, configuration, load, requests, seed)
+
+
+class Pools(Protocol):
+    """Two pools as they are bought."""
+
+    @property
+    def deployments(self) -> tuple[Deployment, ...]:
+        """The one that answers, and the one that reads."""
+
+    @property
+    def transfer(self) -> Transfer | None:
+        """How the cache of a prompt gets from one to the other."""
+
+    @property
+    def users(self) -> int:
+        """Users whom both have room for."""
+
+    @property
+    def requests_per_second(self) -> float | None:
+        """Requests that both carry."""
+
+
+def simulated_pools(
+    catalog: Catalog,
+    problem: Problem,
+    bought: Pools,
+    *,
+    prefix_hit_rate: float | None = None,
+    requests: int = REQUESTS,
+    seed: int = 0,
+) -> Latencies | None:
+    """Simulate the load of a question on two pools, as a whole.
+
+    As many users as both have room for where as much as possible is asked for; so many
+    tokens per second come at the rate that they carry.
+    """
+    load = problem.whole_load
+    if load is None or bought.transfer is None:
+        return None
+    if load.arrivals.users and problem.throughput:
+        per_second = bought.requests_per_second
+        load = replace(load, arrivals=Arrivals(kind="poisson", per_second=per_second))
+    elif load.arrivals.users and problem.objective in AS_MUCH:
+        load = load.of_users(bought.users)
+    if prefix_hit_rate is not None:
+        load = replace(load, prefix_hit_rate=prefix_hit_rate)
+    both = {each.role: configuration_of(problem, each) for each in bought.deployments}
+    way = bought.transfer
+    engine, scheduler = problem.judged["engine"], problem.asked["scheduler"]
+    configuration = {
+        **both["prefill"],
+        "engine": engine,
+        "decode": {
+            **both["decode"],
+            "engine": engine,
+            "scheduler": scheduler,
+            "transfer": {
+                "latency_seconds": way.latency_seconds,
+                "seconds_per_token": way.seconds_per_token,
+            },
+        },
+    }
+    return _judged(catalog, problem, configuration, load, requests, seed)
+
+
+def _judged(
+    catalog: Catalog,
+    problem: Problem,
+    configuration: Mapping[str, object],
+    load: Load,
+    requests: int,
+    seed: int,
+) -> Latencies | None:
+    """Simulate a load, and tell how many requests kept what is promised."""
     return simulated(
         catalog,
         configuration,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planopt_reference.bill import bill_mismatches
 from planopt_reference.certainty import certainty_mismatches, kind, share
 from planopt_reference.choices import not_allowed, only, part_mismatches
+from planopt_reference.cluster import cluster, rented_cluster
 from planopt_reference.cost import SECONDS_PER_HOUR, housed
 from planopt_reference.limits import outcome_mismatches, owned_mismatches
 from planopt_reference.mismatch import (
@@ -22,7 +23,6 @@ from planopt_reference.outlays import (
 )
 from planopt_reference.remarks import run_remarks
 from planopt_reference.scenarios import scenario_mismatches
-from planopt_reference.training.cluster import cluster, rented_cluster
 from planopt_reference.training.evaluation import evaluate_training
 from planopt_reference.training.run import HOURS_PER_DAY, energy_of
 from planopt_reference.units import MICRO_USD_PER_USD
@@ -30,8 +30,8 @@ from planopt_reference.units import MICRO_USD_PER_USD
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from planopt_reference.cluster import Cluster
     from planopt_reference.facts import Facts
-    from planopt_reference.training.cluster import Cluster
 
     Document = Mapping[str, Any]
 

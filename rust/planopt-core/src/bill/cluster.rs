@@ -46,6 +46,16 @@ impl<'a> Cluster<'a> {
         })
     }
 
+    /// Hosts that nothing joins: no purchase of them costs less.
+    pub fn unjoined(mut hosts: HostSet<'a>) -> Self {
+        hosts.hardware.network = None;
+        Self {
+            sets: vec![hosts],
+            switching: None,
+            stores: false,
+        }
+    }
+
     /// The same with the storage of a run.
     pub fn of_run(sets: Vec<HostSet<'a>>) -> Option<Self> {
         Some(Self {

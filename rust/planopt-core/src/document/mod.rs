@@ -21,7 +21,7 @@ pub use self::islands::{IslandKind, IslandsAnswer, IslandsRun};
 pub use self::load::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
 pub use self::model::{ModelAnswer, OperationAnswer};
 pub use self::neighbours::{ChainsAnswer, NeighbourKind, NeighboursAnswer, StageAnswer};
-pub use self::pools::{PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
+pub use self::pools::{PoolAnswer, PoolsAnswer, TransferAnswer};
 pub use self::serving::{
     Candidate, Drafted, Evaluation, EvaluationAnswer, HardwareAnswer, Messages,
 };

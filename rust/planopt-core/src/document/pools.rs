@@ -71,21 +71,6 @@ pub struct PoolsAnswer {
     pub bill_of_materials: Vec<BomLine>,
 }
 
-/// What a search for two pools found.
-#[derive(Clone, Debug, Serialize)]
-pub struct PoolsSearchAnswer {
-    /// The best; none if no two pools do what is asked.
-    pub best: Option<PoolsAnswer>,
-    /// Layouts of a pool that were asked about.
-    pub sides: usize,
-    /// Pairs of them that were matched.
-    pub pairs: usize,
-    /// Format of the weights.
-    pub weights: &'static str,
-    /// Format of the KV cache.
-    pub kv: &'static str,
-}
-
 impl TransferAnswer {
     pub(crate) fn new(
         transfer: Transfer,

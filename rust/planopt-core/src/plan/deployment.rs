@@ -7,14 +7,30 @@ use super::bill::{Bill, sourced};
 use crate::bill::{BillLine, Unit, bill_of_units};
 use crate::catalog::{Catalog, PartKind};
 use crate::cost::{HOURS_PER_YEAR, energy_kwh};
-use crate::document::{BomLine, Candidate, Evaluation, EvaluationAnswer, HardwareAnswer};
+use crate::document::{
+    BomLine, Candidate, Evaluation, EvaluationAnswer, HardwareAnswer, TransferAnswer,
+};
 use crate::search::Broken;
+
+/// What the replicas of a deployment do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// They read prompts and answer them.
+    Colocated,
+    /// They read the prompts that others answer.
+    Prefill,
+    /// They answer the prompts that others have read.
+    Decode,
+}
 
 /// One model on one kind of unit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Deployment {
     /// Model, as it was asked for.
     pub model: String,
+    /// What its replicas do.
+    pub role: Role,
     /// How it is spread.
     pub candidate: Candidate,
     /// Where.
@@ -46,20 +62,41 @@ impl Deployment {
         let rent = unit.hardware.host.rent;
         let bill = bill_of_units([(*unit, 1)]).unwrap_or_default();
         let replicas = u64::from(unit.replicas) * u64::from(count);
+        let mut hardware = answer.hardware;
+        hardware.terms = rent.map(|rent| rent.terms.name());
+        hardware.goodput = rent.map(|rent| rent.goodput);
         Self {
             model: model.to_owned(),
+            role: Role::Colocated,
             candidate: answer.candidate,
-            hardware: HardwareAnswer {
-                terms: rent.map(|rent| rent.terms.name()),
-                goodput: rent.map(|rent| rent.goodput),
-                ..answer.hardware
-            },
+            hardware,
             evaluation: answer.evaluation,
             units: count,
             replicas,
             bill_of_materials: Bill::times(&bill, count).lines(),
             bill,
             users: users * replicas,
+        }
+    }
+
+    /// One of two pools, with the parts that it brings and its users.
+    pub fn of_pool(
+        (model, role): (&str, Role),
+        answer: EvaluationAnswer,
+        bill: Vec<BillLine>,
+        users: u64,
+    ) -> Self {
+        Self {
+            model: model.to_owned(),
+            role,
+            candidate: answer.candidate,
+            hardware: answer.hardware,
+            evaluation: answer.evaluation,
+            units: 1,
+            replicas: u64::from(answer.replicas),
+            bill_of_materials: BomLine::each(&bill),
+            bill,
+            users,
         }
     }
 
@@ -84,6 +121,11 @@ impl Deployment {
         let what = match bill.of_kind(PartKind::Accelerator) {
             Some((count, name)) => format!("{count}x {name} in {hosts}"),
             None => hosts,
+        };
+        let role = match self.role {
+            Role::Colocated => "",
+            Role::Prefill => "prefill ",
+            Role::Decode => "decode ",
         };
         // Instances are connected by whoever rents them out.
         let hardware = &self.hardware;
@@ -110,7 +152,12 @@ impl Deployment {
         let Candidate {
             tp, pp, weights, ..
         } = candidate;
-        format!("{what}{over}, TP{tp} x PP{pp}{more}{copies}, {weights}")
+        let layout = format!("{role}TP{tp} x PP{pp}{more}{copies}, {weights}");
+        if what.is_empty() {
+            // It stands in what the other pool brings.
+            return layout;
+        }
+        format!("{what}{over}, {layout}")
     }
 }
 
@@ -132,6 +179,10 @@ pub struct BuildCost {
 pub struct Build {
     /// Models on units.
     pub deployments: Vec<Deployment>,
+    /// Of two pools, how the cache of a prompt gets from one to the other.
+    pub transfer: Option<TransferAnswer>,
+    /// Requests per second that two pools carry in time, by the closed form.
+    pub requests_per_second: Option<f64>,
     /// All parts, with the sources of their prices.
     pub bill_of_materials: Vec<BomLine>,
     /// Money.
@@ -184,14 +235,16 @@ impl Build {
             bill.add(&each.bill());
             #[expect(clippy::cast_precision_loss, reason = "replicas are far below 2^53")]
             let replicas = each.replicas as f64;
-            tokens_per_second +=
-                speed.tokens_per_second * replicas * each.hardware.goodput.unwrap_or(1.0);
+            if each.role != Role::Prefill {
+                let at_work = each.hardware.goodput.unwrap_or(1.0);
+                tokens_per_second += speed.tokens_per_second * replicas * at_work;
+                slowest = slowest.min(speed.tokens_per_second_per_user);
+            }
             usd_per_hour += does.cost.map_or(0.0, |cost| cost.usd_per_hour) * units;
             let power = does.power_watts.unwrap_or(0.0) * units;
             power_watts += power;
             let pue = assumptions.housed(each.hardware.rack_units).pue;
             kwh_per_year += energy_kwh(Watts(power), HOURS_PER_YEAR, assumptions.duty, pue);
-            slowest = slowest.min(speed.tokens_per_second_per_user);
             users += each.users;
         }
         let mut lines = bill.lines();
@@ -215,6 +268,8 @@ impl Build {
             tokens_per_second_per_user: slowest,
             summary: summaries.join("; "),
             deployments,
+            transfer: None,
+            requests_per_second: None,
             broken,
             facts: Facts::default(),
         }

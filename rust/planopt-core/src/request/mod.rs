@@ -40,7 +40,9 @@ pub use self::offload::OffloadRequest;
 pub use self::parse::{
     DefaultOption, Options, read_defaults, read_edited, read_options, read_question,
 };
-pub use self::pools::{DecodePool, Limits, PoolsOptions, SearchPools, find_pools};
+pub use self::pools::{
+    DecodePool, Limits, PoolsOptions, PoolsSearchAnswer, SearchPools, find_pools,
+};
 pub use self::search::{
     ClusterOptions, SearchTraining, SettleServing, Solver, search_serving, search_training,
     settle_serving,

@@ -4,22 +4,24 @@ use super::model::{Engine, Prompts, ServedModel};
 use super::offload::OffloadRequest;
 use super::selection::select;
 use super::serving::{EvaluateServing, Promises, ServedRequest};
+use crate::bill::BillLine;
 use crate::catalog::Catalog;
 use crate::cost::of_purchase;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
-use crate::document::{BomLine, PoolAnswer, PoolsAnswer, PoolsSearchAnswer, TransferAnswer};
+use crate::document::{BomLine, EvaluationAnswer, PoolAnswer, PoolsAnswer, TransferAnswer};
 use crate::hardware::{Connection, HardwareSpec, Inventory, Nics, Rates, Selection, Space, System};
 use crate::load::{EngineOptions, Load};
 use crate::parallel::{Layout, Pins};
 use crate::plan::serving::Subject;
-use crate::quantity::{MicroUsd, Watts};
+use crate::plan::{Build, Deployment, Errors, Facts, Predicted, Role};
+use crate::quantity::{MicroUsd, Watts, real};
 use crate::search::{FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, search_pools};
 use crate::serving::engine::Transfer;
 use crate::serving::{End, evaluate_unit, prompt_cache, transfer};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
 /// A search for two pools.
@@ -84,6 +86,29 @@ pub struct PoolsOptions {
     /// Requests per second, where a rate is asked for.
     #[serde(default)]
     pub requests_per_second: Option<f64>,
+    /// Whether errors of predictions under these assumptions are known.
+    #[serde(default)]
+    pub has_errors: bool,
+}
+
+/// What a search for two pools found.
+#[derive(Clone, Debug, Serialize)]
+pub struct PoolsSearchAnswer {
+    /// The best; none if no two pools do what is asked.
+    pub best: Option<PoolsAnswer>,
+    /// The same as a plan has it.
+    pub build: Option<Build>,
+    /// What none is better than: dollars that all cost at least, or tokens per second that none
+    /// exceeds; none where that is not known.
+    pub bound: Option<f64>,
+    /// Layouts of a pool that were asked about.
+    pub sides: usize,
+    /// Pairs of them that were matched.
+    pub pairs: usize,
+    /// Format of the weights.
+    pub weights: &'static str,
+    /// Format of the KV cache.
+    pub kv: &'static str,
 }
 
 /// Finds the best two pools.
@@ -137,8 +162,21 @@ pub fn find_pools(
         stop,
     };
     let found = search_pools(&asked, &space);
+    let told = Told {
+        catalog,
+        asked: &asked,
+        model: &request.model,
+        has_engine: request.engine.name.is_some(),
+        has_errors: search.has_errors,
+    };
     Ok(PoolsSearchAnswer {
+        build: found
+            .best
+            .as_ref()
+            .map(|best| told.build(best))
+            .transpose()?,
         best: found.best.map(|best| answer(&best, &asked, &request.model)),
+        bound: found.bound,
         sides: found.sides,
         pairs: found.pairs,
         weights: question.formats.weights.name(),
@@ -146,13 +184,105 @@ pub fn find_pools(
     })
 }
 
-/// A pool, over the network that joins both.
-fn pool(
+/// What a purchase of two pools is told with.
+struct Told<'t> {
+    catalog: &'t Catalog,
+    asked: &'t PoolsRequest<'t>,
+    model: &'t ServedModel,
+    has_engine: bool,
+    has_errors: bool,
+}
+
+impl Told<'_> {
+    /// The purchase as a plan has it. Both pools may share hosts, and do share what joins them: the
+    /// one that answers brings all of it.
+    fn build(&self, found: &FoundPools) -> Result<Build, Vec<Diagnostic>> {
+        let asked = self.asked;
+        let bill = found.cluster.bill_of_materials().unwrap_or_default();
+        let prefill = self.deployed(Role::Prefill, &found.prefill, found, Vec::new())?;
+        let decode = self.deployed(Role::Decode, &found.decode, found, bill)?;
+        let errors = Errors::of(self.catalog, None, false, !self.has_engine);
+        let sets = found
+            .cluster
+            .sets()
+            .iter()
+            .map(|set| set.hardware.accelerator);
+        let forbidden: BTreeSet<&str> = sets
+            .filter(|accelerator| !accelerator.datacenter_licence)
+            .map(|accelerator| accelerator.name.as_str())
+            .collect();
+        let facts = Facts {
+            measured: errors.known("tpot")?.map(|known| known.errors.rows),
+            max_context: asked.transformer.max_context,
+            published: asked.transformer.weights.name(),
+            without_licence: forbidden.into_iter().map(str::to_owned).collect(),
+        };
+        Ok(Build {
+            facts,
+            transfer: Some(transferred(found, asked)),
+            requests_per_second: Some(found.requests_per_second),
+            ..Build::of(self.catalog, vec![decode, prefill], Vec::new())
+        })
+    }
+
+    fn deployed(
+        &self,
+        role: Role,
+        pool: &FoundPool,
+        found: &FoundPools,
+        bill: Vec<BillLine>,
+    ) -> Result<Deployment, Vec<Diagnostic>> {
+        let asked = self.asked;
+        let mut answer = evaluated(pool, found.network, asked, self.model);
+        answer.replicas = pool.replicas;
+        let steps = answer.evaluation.decode.unwrap_or_default();
+        let cluster = &found.cluster;
+        let hardware = &mut answer.hardware;
+        let users = if role == Role::Decode {
+            hardware.hosts = cluster.hosts();
+            hardware.switch = cluster.switching.map(|all| all.switch.id.clone());
+            hardware.switch_count = cluster.switching.map_or(0, |all| all.count);
+            hardware.rack_units = cluster.rack_units();
+            let power = cluster.power(asked.assumptions).unwrap_or(Watts::ZERO);
+            let tokens = steps.tokens_per_second * f64::from(pool.replicas);
+            answer.evaluation.power_watts = Some(power.0);
+            answer.evaluation.cost = Some(of_purchase(
+                found.price.usd(),
+                power,
+                cluster.rack_units(),
+                tokens,
+                &asked.assumptions.cost,
+            ));
+            u64::from(found.users)
+        } else {
+            hardware.hosts = 0;
+            0
+        };
+        if self.has_errors {
+            let experts = asked.transformer.experts().is_some();
+            let own = Some(pool.system.accelerator);
+            let errors = Errors::of(self.catalog, own, experts, !self.has_engine);
+            let prefill = answer.evaluation.prefill.as_ref();
+            answer.evaluation.intervals = errors.of_serving(&Predicted {
+                batch: pool.batch,
+                tpot_seconds: Some(steps.tpot_seconds.0),
+                tokens_per_second: Some(steps.tokens_per_second),
+                prefill_seconds: prefill.map(|prompt| prompt.seconds.0),
+                ttft_seconds: None,
+            })?;
+        }
+        let named = (self.model.name.as_str(), role);
+        Ok(Deployment::of_pool(named, answer, bill, users))
+    }
+}
+
+/// A replica of a pool, over the network that joins both.
+fn evaluated(
     found: &FoundPool,
     network: Option<Connection>,
     asked: &PoolsRequest,
     model: &ServedModel,
-) -> PoolAnswer {
+) -> EvaluationAnswer {
     let system = found.system.over(network);
     let layout = Layout {
         batch: found.batch,
@@ -170,13 +300,23 @@ fn pool(
         assumptions,
         draft: model.draft.as_deref(),
     };
-    let answer = match evaluate_unit(transformer, question, &system, layout, assumptions) {
+    match evaluate_unit(transformer, question, &system, layout, assumptions) {
         Err(rejection) => subject.rejected(&rejection),
         Ok((placement, evaluation)) => subject.answer(placement, &evaluation, &[]),
-    };
+    }
+}
+
+/// A pool, over the network that joins both.
+fn pool(
+    found: &FoundPool,
+    network: Option<Connection>,
+    asked: &PoolsRequest,
+    model: &ServedModel,
+) -> PoolAnswer {
+    let answer = evaluated(found, network, asked, model);
     PoolAnswer {
         candidate: answer.candidate,
-        host: system.host.id.clone(),
+        host: found.system.host.id.clone(),
         hosts: found.placement.hosts,
         replicas: found.replicas,
         requests_per_second: found.requests_per_second,
@@ -184,22 +324,24 @@ fn pool(
     }
 }
 
+fn transferred(found: &FoundPools, asked: &PoolsRequest) -> TransferAnswer {
+    TransferAnswer::new(
+        found.transfer,
+        found.network.map(|(network, _)| network.id.clone()),
+        found.cache.0,
+        real(asked.question.prompt),
+    )
+}
+
 fn answer(found: &FoundPools, asked: &PoolsRequest, model: &ServedModel) -> PoolsAnswer {
     let cluster = &found.cluster;
     let tokens_per_second = found.requests_per_second * asked.goal.output;
     let power = cluster.power(asked.assumptions).unwrap_or(Watts::ZERO);
     let bill = cluster.bill_of_materials().unwrap_or_default();
-    #[expect(clippy::cast_precision_loss, reason = "a prompt is far below 2^53")]
-    let prompt = asked.question.prompt as f64;
     PoolsAnswer {
         prefill: pool(&found.prefill, found.network, asked, model),
         decode: pool(&found.decode, found.network, asked, model),
-        transfer: TransferAnswer::new(
-            found.transfer,
-            found.network.map(|(network, _)| network.id.clone()),
-            found.cache.0,
-            prompt,
-        ),
+        transfer: transferred(found, asked),
         nics_per_host: found.network.map_or(0, |(_, line)| line.nics_per_host),
         hosts: cluster.hosts(),
         accelerators: cluster.accelerators(),

@@ -1,5 +1,6 @@
 //! What is asked of two pools, and what was found.
 
+use super::side::Pool;
 use crate::bill::Cluster;
 use crate::bill::HostSet;
 use crate::catalog::Assumptions;
@@ -66,6 +67,24 @@ pub struct PoolsRequest<'q> {
 }
 
 impl PoolsRequest<'_> {
+    /// What of the promises one pool has to keep, for its part of each request.
+    pub(super) fn goal_of(&self, pool: Pool) -> LatencyGoal {
+        let goal = *self.goal;
+        match pool {
+            Pool::Prefill => LatencyGoal {
+                tpot: None,
+                traffic: goal.traffic.of_first_tokens(),
+                output: 1.0,
+                ..goal
+            },
+            Pool::Decode => LatencyGoal {
+                ttft: None,
+                traffic: goal.traffic.of_read_prompts(),
+                ..goal
+            },
+        }
+    }
+
     /// Whether the machines of a replica alone are within the price.
     pub(super) fn affords(&self, system: &System, accelerators: u32) -> bool {
         let machines = HostSet::of(system, accelerators, 0).price();
@@ -125,6 +144,8 @@ pub struct PoolsResult<'a> {
     pub sides: usize,
     /// Pairs of them that were matched.
     pub pairs: usize,
+    /// What none is better than: dollars that all cost at least, or tokens per second that none exceeds.
+    pub bound: Option<f64>,
 }
 
 pub(crate) fn better<'a>(

@@ -1,9 +1,10 @@
 //! The search for two pools: replicas that read prompts, and others that answer them.
 //!
 //! Rates are matched: so many replicas of each that neither waits for the other. What is found is
-//! the best of the pairs that were asked about, not proven to be the best of all; formulas in
-//! `docs/reference/serving.md`, section 8.
+//! the best of the pairs that were asked about; how much better any may be is said by rates that no
+//! replica exceeds. Formulas in `docs/reference/serving.md`, section 8.
 
+mod bound;
 mod found;
 mod pair;
 mod side;
@@ -12,7 +13,7 @@ pub use self::found::{FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest
 
 use self::found::better;
 use self::pair::Pair;
-use self::side::{Pool, PoolContext, Side};
+use self::side::{Bound, Pool, PoolContext, Side};
 use crate::hardware::{Connection, NetworkLine, Rates, Space, System};
 use crate::parallel::Layout;
 use crate::quantity::{Bytes, MicroUsd};
@@ -33,6 +34,8 @@ struct Kind<'a> {
     cache: Bytes,
     prefill: Vec<Side<'a>>,
     decode: Vec<Side<'a>>,
+    /// What no layout of each size exceeds, for prefill and for decode.
+    bounds: [Vec<Bound>; 2],
 }
 
 impl Kind<'_> {
@@ -75,12 +78,15 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
     };
     let alone = kinds(None);
     let mut result = PoolsResult::default();
+    let mut bound = bound::Best::of(request);
+    bound.add(&alone);
     matched(request, None, &alone, &[], &mut result);
     for joined in worth_joining(&space.networks, &space.systems) {
         if request.stop.load(Ordering::Relaxed) {
             break;
         }
         let mut spread = kinds(Some(joined));
+        bound.add(&spread);
         for kind in &mut spread {
             // Prompts are read by more replicas, not by larger ones, wherever one host holds one.
             if alone
@@ -91,6 +97,9 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
             }
         }
         matched(request, Some(joined), &alone, &spread, &mut result);
+    }
+    if !request.stop.load(Ordering::Relaxed) {
+        result.bound = bound.value();
     }
     result
 }
@@ -148,6 +157,7 @@ fn kind<'a>(
         prepared,
     };
     let page = request.assumptions.memory.page_tokens;
+    let bounds = [Pool::Prefill, Pool::Decode].map(|pool| context.bounds(pool));
     Some(Kind {
         system,
         cache: prompt_cache(
@@ -157,8 +167,9 @@ fn kind<'a>(
             request.question.prompt,
             page,
         ),
-        prefill: context.sides(Pool::Prefill),
-        decode: context.sides(Pool::Decode),
+        prefill: context.sides(Pool::Prefill, &bounds[0]),
+        decode: context.sides(Pool::Decode, &bounds[1]),
+        bounds,
     })
 }
 

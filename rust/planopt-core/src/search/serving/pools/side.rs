@@ -2,16 +2,14 @@
 
 use super::found::PoolsRequest;
 use crate::catalog::RequestOverhead;
-use crate::compute::Step;
 use crate::hardware::{Fabric, System};
 use crate::load::Arrivals;
-use crate::parallel::{Batching, Layout, Placement, Stage, stages};
-use crate::search::serving::batch;
+use crate::parallel::{Layout, Placement, Stage, stages};
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::in_time::largest_in_time;
-use crate::search::serving::latency::{LEAST_LOAD, whole};
+use crate::search::serving::latency::{LEAST_LOAD, Most, whole};
 use crate::search::serving::layouts::placed;
-use crate::serving::engine::{Estimator, ReplicaSteps, Traffic, limits};
+use crate::serving::engine::{Estimator, ReplicaSteps, limits};
 use crate::serving::{Prepared, Replica};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -36,6 +34,21 @@ pub(super) struct Side<'a> {
     pub(super) micro_batches: f64,
     /// Requests per second that no replica exceeds; of one that answers, those it answers in time.
     pub(super) bound: f64,
+}
+
+/// What no layout of a size exceeds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// Requests per second.
+    pub(super) rate: f64,
+    layout: Layout,
+    pub(super) placement: Placement,
+}
+
+impl Bound {
+    fn by_accelerator(&self) -> f64 {
+        self.rate / f64::from(self.placement.accelerators())
+    }
 }
 
 /// Sizes of replicas that are asked about in full.
@@ -94,13 +107,14 @@ pub(super) struct PoolContext<'g, 'a> {
 }
 
 impl<'a> PoolContext<'_, 'a> {
-    /// The layouts worth asking about for one pool.
-    pub(super) fn sides(&self, pool: Pool) -> Vec<Side<'a>> {
+    /// Of each size, what none of its layouts exceeds, and the layout of which that is said; those that
+    /// could carry most by accelerator first.
+    pub(super) fn bounds(&self, pool: Pool) -> Vec<Bound> {
         let request = self.request;
+        let stages = self.stages();
         let fabric = self.system.fabric(request.assumptions);
-        let longest = self.layouts.iter().map(|layout| layout.pp).max();
-        let stages = stages(request.transformer, longest.unwrap_or(1));
-        let mut bounds: Vec<(f64, Layout, Placement)> = self
+        let goal = request.goal_of(pool);
+        let mut bounds: Vec<Bound> = self
             .layouts
             .par_iter()
             .filter_map(|&layout| {
@@ -109,34 +123,52 @@ impl<'a> PoolContext<'_, 'a> {
                     return None;
                 }
                 let replica = self.replica(layout, placement, &fabric, &stages)?;
-                let bound = self.bound(&replica, layout, pool)?;
-                Some((bound, layout, placement))
+                let alone = replica.prefill().seconds.0;
+                if goal.ttft.is_some_and(|most| alone > most) {
+                    return None;
+                }
+                let most = Most::of(&replica, &goal, layout.pp, request.assumptions)?;
+                let rate = most.tokens_per_second / goal.output;
+                (rate > 0.0).then_some(Bound {
+                    rate,
+                    layout,
+                    placement,
+                })
             })
             .collect();
-        // Those that could carry most by accelerator, one of each size.
-        let by_accelerator = |(bound, _, placement): &(f64, Layout, Placement)| {
-            bound / f64::from(placement.accelerators())
-        };
         bounds.sort_by(|one, other| {
-            by_accelerator(other)
-                .total_cmp(&by_accelerator(one))
-                .then(one.1.cmp(&other.1))
+            let by_accelerator = other.by_accelerator().total_cmp(&one.by_accelerator());
+            by_accelerator.then(one.layout.cmp(&other.layout))
         });
         let mut sizes = BTreeSet::new();
-        bounds.retain(|(.., placement)| sizes.insert((placement.accelerators(), placement.hosts)));
-        bounds.truncate(MOST_SIZES);
+        bounds.retain(|Bound { placement, .. }| {
+            sizes.insert((placement.accelerators(), placement.hosts))
+        });
         bounds
-            .into_par_iter()
-            .filter_map(|(bound, layout, placement)| {
-                let replica = self.replica(layout, placement, &fabric, &stages)?;
-                let mut side = self.side(&replica, layout, placement, bound, pool);
+    }
+
+    /// The layouts worth asking about for one pool.
+    pub(super) fn sides(&self, pool: Pool, bounds: &[Bound]) -> Vec<Side<'a>> {
+        let request = self.request;
+        let fabric = self.system.fabric(request.assumptions);
+        let stages = self.stages();
+        let some = &bounds[..bounds.len().min(MOST_SIZES)];
+        some.par_iter()
+            .filter_map(|bound| {
+                let replica = self.replica(bound.layout, bound.placement, &fabric, &stages)?;
+                let mut side = self.side(&replica, bound, pool);
                 if pool == Pool::Decode {
-                    let goal = self.request.goal;
+                    let goal = request.goal;
                     side.bound = side.rate(|side, rate| side.answers_in_time(rate, goal));
                 }
                 (side.bound > 0.0).then_some(side)
             })
             .collect()
+    }
+
+    fn stages(&self) -> Vec<Vec<Stage>> {
+        let longest = self.layouts.iter().map(|layout| layout.pp).max();
+        stages(self.request.transformer, longest.unwrap_or(1))
     }
 
     fn replica<'r>(
@@ -157,65 +189,18 @@ impl<'a> PoolContext<'_, 'a> {
         ))
     }
 
-    /// Requests per second that a replica cannot exceed; nothing if it is too slow for one alone.
-    fn bound(&self, replica: &Replica, layout: Layout, pool: Pool) -> Option<f64> {
-        let (goal, question) = (self.request.goal, self.request.question);
-        let in_flight = layout.pp;
-        let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
-        if !fits(1) {
-            return None;
-        }
-        match pool {
-            Pool::Prefill => {
-                let alone = replica.prefill().seconds.0;
-                if goal.ttft.is_some_and(|most| alone > most) {
-                    return None;
-                }
-                let prompt = goal.traffic.mean_prompt();
-                let budget = f64::from(self.request.assumptions.memory.workspace_tokens).max(1.0);
-                let budget = budget * f64::from(layout.cp);
-                let full = Step {
-                    prompts: (budget / prompt).max(1.0),
-                    chunk: prompt.min(budget),
-                    ..Step::default()
-                };
-                let (_, interval) = replica.micro_batch(full, f64::from(in_flight));
-                Some(full.tokens() / prompt / interval.0)
-            }
-            Pool::Decode => {
-                let context = goal.traffic.usual_context();
-                let tpot = |batch: u32| {
-                    let step = Step::decode(f64::from(batch), context);
-                    let seconds = replica.step_seconds(step, f64::from(in_flight));
-                    seconds.0 * question.overlap.resident()
-                };
-                let in_time = |batch| goal.tpot.is_none_or(|most| tpot(batch) <= most);
-                if !in_time(1) {
-                    return None;
-                }
-                let batch = batch::largest(1, |batch| fits(batch) && in_time(batch));
-                let users = Batching { batch, in_flight }.users(question.overlap);
-                let behind = (goal.output - 1.0).max(1.0);
-                #[expect(clippy::cast_precision_loss, reason = "users stay below 2^53")]
-                Some(users as f64 / (tpot(batch) * behind))
-            }
-        }
-    }
-
-    fn side(
-        &self,
-        replica: &Replica,
-        layout: Layout,
-        placement: Placement,
-        bound: f64,
-        pool: Pool,
-    ) -> Side<'a> {
+    fn side(&self, replica: &Replica, bound: &Bound, pool: Pool) -> Side<'a> {
         let PoolsRequest {
             goal,
             question,
             assumptions,
             ..
         } = self.request;
+        let Bound {
+            rate,
+            layout,
+            placement,
+        } = *bound;
         let in_flight = layout.pp;
         let limits = limits(
             &goal.engine,
@@ -224,10 +209,6 @@ impl<'a> PoolContext<'_, 'a> {
             question.overlap,
             assumptions,
         );
-        let traffic: Traffic = match pool {
-            Pool::Prefill => goal.traffic.of_first_tokens(),
-            Pool::Decode => goal.traffic.of_read_prompts(),
-        };
         let overhead = match pool {
             Pool::Prefill => assumptions
                 .engine
@@ -235,13 +216,14 @@ impl<'a> PoolContext<'_, 'a> {
             Pool::Decode => RequestOverhead::default(),
         };
         let steps = ReplicaSteps { replica, in_flight };
+        let traffic = self.request.goal_of(pool).traffic;
         Side {
             system: self.system,
             layout,
             placement,
             estimator: Estimator::new(&steps, limits, traffic, overhead),
             micro_batches: f64::from(limits.micro_batches),
-            bound,
+            bound: rate,
         }
     }
 }

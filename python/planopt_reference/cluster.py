@@ -1,8 +1,8 @@
-"""What a training run is bought on (training.md, section 10)."""
+"""What jobs are bought on: hosts of one kind or several (training.md, section 10)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from planopt_reference.purchase import (
     cable_lines,
     check_fit,
     instance_line,
+    merged,
     nic_lines,
     nics_bought,
     part_lines,
@@ -23,11 +24,11 @@ from planopt_reference.purchase import (
 from planopt_reference.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planopt_reference.assumptions import Cost
     from planopt_reference.facts import Facts
-    from planopt_reference.hardware import Network, Part
+    from planopt_reference.hardware import Accelerator, Host, Network, Part
 
 
 # Section 10, "More than two hosts are joined by".
@@ -181,61 +182,152 @@ def cluster(
     """
     card = facts.accelerator(accelerator)
     machine = facts.host_for(host, accelerator)
-    at_work = ceil(accelerators / machine.slots)
-    hosts = at_work + spares
-    joined = None if network is None else facts.network(network)
-    check_fit(card, machine, joined, nics_per_host if hosts > 1 else 0)
-    if card.power is None:
-        message = f"the vendor publishes no power of {accelerator}"
-        raise PurchaseError(message)
-    bought = accelerators_bought(
-        machine, hosts=hosts, used=accelerators + spares * machine.slots
+    of_one = HostSet(
+        card=card,
+        machine=machine,
+        accelerators=accelerators,
+        hosts=ceil(accelerators / machine.slots),
+        spares=spares,
+        owned=owned or {},
     )
-    there = owned or {}
-    lines = [
-        *part_lines(machine, "host", hosts, there.get("hosts", 0)),
-        *part_lines(card, "accelerator", bought, there.get("accelerators", 0)),
-    ]
-    drawn = accelerators * card.power * facts.assumptions.cost.load_fraction
-    power = drawn + at_work * machine.power
-    height, switch, count = hosts * machine.rack_units, None, 0
+    return joined(facts, [of_one], network, nics_per_host, stores=True)
+
+
+@dataclass(frozen=True)
+class HostSet:
+    """Hosts of one kind: so many at work, with so many accelerators, and spares."""
+
+    card: Accelerator
+    machine: Host
+    accelerators: int
+    hosts: int
+    spares: int = 0
+    owned: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def all_hosts(self) -> int:
+        """Return the hosts that are bought or there."""
+        return self.hosts + self.spares
+
+    @property
+    def bought(self) -> int:
+        """Return the accelerators that do not come with their hosts."""
+        used = self.accelerators + self.spares * self.machine.slots
+        return accelerators_bought(self.machine, hosts=self.all_hosts, used=used)
+
+    @property
+    def present(self) -> int:
+        """Return the accelerators that come with the hosts or in them."""
+        return self.bought or self.all_hosts * self.machine.slots
+
+    def lines(self) -> Iterator[Line]:
+        """Yield hosts and accelerators."""
+        hosts = self.owned.get("hosts", 0)
+        yield from part_lines(self.machine, "host", self.all_hosts, hosts)
+        cards = self.owned.get("accelerators", 0)
+        yield from part_lines(self.card, "accelerator", self.bought, cards)
+
+    def power_watts(self, load_fraction: float) -> float:
+        """Return the draw of what is at work."""
+        if self.card.power is None:
+            message = f"the vendor publishes no power of {self.card.id}"
+            raise PurchaseError(message)
+        drawn = self.accelerators * self.card.power * load_fraction
+        return drawn + self.hosts * self.machine.power
+
+    def in_racks(
+        self, facts: Facts, parts: Sequence[Line], *, stores: bool
+    ) -> Iterator[Line]:
+        """Yield what stands around the hosts, and what all `parts` are carried for."""
+        hosts = self.all_hosts - min(self.all_hosts, self.owned.get("hosts", 0))
+        accelerators = self.present * hosts // self.all_hosts
+        yield from rack_lines(
+            facts,
+            self.card,
+            self.machine,
+            parts,
+            hosts=hosts,
+            accelerators=accelerators,
+            stored=accelerators if stores else 0,
+        )
+
+
+def joined(
+    facts: Facts,
+    sets: Sequence[HostSet],
+    network: str | None,
+    nics_per_host: int,
+    *,
+    stores: bool,
+) -> Cluster:
+    """Put together hosts of one kind or of several, and what joins them.
+
+    Parameters
+    ----------
+    facts : Facts
+        Catalogs and assumptions.
+    sets : sequence of HostSet
+        Hosts of each kind.
+    network : str or None
+        What joins them; one host has none.
+    nics_per_host : int
+        NICs in each of several hosts.
+    stores : bool
+        Whether there is storage of its own: a run keeps its data and checkpoints there.
+
+    Returns
+    -------
+    Cluster
+        Lines, power and height.
+
+    Raises
+    ------
+    PurchaseError
+        If it cannot be bought.
+    """
+    hosts = sum(each.all_hosts for each in sets)
+    at_work = sum(each.hosts for each in sets)
+    net = None if network is None else facts.network(network)
+    for each in sets:
+        check_fit(each.card, each.machine, net, nics_per_host if hosts > 1 else 0)
+    lines = [line for each in sets for line in each.lines()]
+    load_fraction = facts.assumptions.cost.load_fraction
+    power = sum(each.power_watts(load_fraction) for each in sets)
+    height = sum(each.all_hosts * each.machine.rack_units for each in sets)
+    switch, count = None, 0
     if hosts > 1:
-        if joined is None:
+        if net is None:
             message = f"{hosts} hosts need a network"
             raise PurchaseError(message)
-        nics = hosts * nics_per_host
-        new_nics, new_cables = nics_bought(machine, joined, nics_per_host)
-        cables, uplinks = hosts * new_cables // 2, 0
-        lines.extend(nic_lines(joined, hosts * new_nics))
-        power += at_work * nics_per_host * joined.nic.power if at_work > 1 else 0.0
+        new = [
+            (each.all_hosts, *nics_bought(each.machine, net, nics_per_host))
+            for each in sets
+        ]
+        cables = sum(many * cabled for many, _, cabled in new)
+        uplinks = 0
+        lines.extend(nic_lines(net, sum(many * nics for many, nics, _ in new)))
+        power += at_work * nics_per_host * net.nic.power if at_work > 1 else 0.0
         if hosts > 2:
-            chosen, count, uplinks = _cheapest_fabric(joined, nics)
-            switch, cables = chosen.id, hosts * new_cables
+            chosen, count, uplinks = _cheapest_fabric(net, hosts * nics_per_host)
+            switch = chosen.id
             price = priced(chosen.price, chosen.id)
             lines.append(Line("switch", chosen.id, chosen.name, count, price))
             power += count * chosen.power
-            height += count * chosen.rack_units if machine.rack_units else 0.0
-        lines.extend(cable_lines(joined, cables, uplinks))
-    present = bought or hosts * machine.slots
-    new_hosts = hosts - min(hosts, there.get("hosts", 0))
-    new = present * new_hosts // hosts
-    around = rack_lines(
-        facts,
-        card,
-        machine,
-        lines,
-        hosts=new_hosts,
-        accelerators=new,
-        stored=new,
-    )
-    lines.extend(around)
+            height += count * chosen.rack_units if height else 0.0
+        else:
+            cables //= 2
+        lines.extend(cable_lines(net, cables, uplinks))
+    first, *others = sets
+    around = [*first.in_racks(facts, lines, stores=stores)]
+    for each in others:
+        around.extend(each.in_racks(facts, (), stores=stores))
     return Cluster(
-        lines=tuple(lines),
+        lines=tuple(merged([(1, [*lines, *around])])),
         hosts=hosts,
-        accelerators=present,
+        accelerators=sum(each.present for each in sets),
         switch=switch,
         switches=count,
         power_watts=power,
         rack_units=height,
-        accelerator=card.model_id,
+        accelerator=first.card.model_id,
     )
