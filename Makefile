@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean
+.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean brute staircase engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,6 +137,18 @@ nightly: ## Everything that is too long for the gate (hours)
 
 sixty: ## Sixty questions of a SEED: status, price, CPU seconds, and late requests with a seed never used
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.sixty $(if $(SEED),--seed $(SEED))
+
+brute: ## Two hundred small catalogs, enumerated: no plan is dearer, none is cheaper than may be
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.brute
+
+staircase: ## Twenty staircases of promises: no plan is dearer than a cheaper one that holds
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.staircase
+
+engines: ## Short runs of 300 engines against their truth by class, the bound of 1,000 (some ten minutes)
+	cargo test --release --package planopt-core --test queueing engines -- --ignored --nocapture --skip the_truth
+
+engines-truth: ## Write that truth again, after a change of what is simulated
+	cargo test --release --package planopt-core --test queueing the_truth -- --ignored
 
 accuracy: $(BIN)/python ## Write the error tables of README and docs from catalogs/measurements
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.accuracy

@@ -1,6 +1,7 @@
 //! The closed form of an engine under load against its simulation.
 
 mod cases;
+mod engines;
 
 use std::collections::BTreeMap;
 
@@ -60,6 +61,17 @@ impl Compared {
             case,
             estimate,
             report,
+        }
+    }
+
+    /// The same in one run of so many requests.
+    fn to_the_end(number: u64, requests: u64, seed: u64) -> Self {
+        let case = cases::case(number);
+        Self {
+            number,
+            estimate: case.estimate(),
+            report: case.simulate(requests, seed),
+            case,
         }
     }
 
