@@ -77,7 +77,7 @@ function cardParts(ranks, slot, left, top, { across, step, head }, { stages, car
   return [
     ...(isPeer ? [svg("path", { class: "link", d: arc })] : []),
     rect(x, y, step - 6, 46, { fill: several_ ? stageColour(stage, stages) : "var(--accent-tint)", stroke: "var(--accent)", rx: 4 }),
-    text(middle, y + 20, fitted(card, step - 10), { "text-anchor": "middle", style: ink, class: ink ? null : "strong" }),
+    text(middle, y + 20, fitted(ended(card, step - 10), step - 10), { "text-anchor": "middle", style: ink, class: ink ? null : "strong" }),
     text(middle, y + 37, fitted(said, step - 8), { "text-anchor": "middle", style: ink }),
   ];
 }

@@ -75,6 +75,11 @@ function spread(places, gap, least, most) {
 const hatch = (id, colour) => svg("pattern", { id, width: 5, height: 5, patternUnits: "userSpaceOnUse",
     patternTransform: "rotate(45)" },
   rect(0, 0, 2.4, 5, { fill: colour }));
+/** The last words of a name that a width has room for: what products of a line differ by. */
+const ended = (name, width) => {
+  const words = name.split(" ");
+  return words.map((_, at) => words.slice(at).join(" ")).find((said) => said.length * 6.9 <= width) ?? words.at(-1);
+};
 /** Characters that a width has room for. */
 const fitted = (said, width) => {
   const room = Math.floor(width / 6.9);
