@@ -175,3 +175,38 @@ def test_larger_batches_of_a_prompt_copy_the_experts_less_often(
     # Each token more has an input and logits: its compute buffer is what it costs.
     width = 201088 + 2880
     assert told.memory.activations_bytes == tokens * width * 4
+
+
+@pytest.mark.parametrize(
+    ("context", "mib"),
+    [(4096, 12.0), (30016, 62.625)],
+)
+def test_inputs_of_a_step_are_those_of_the_log(
+    tmp_path: Path, context: int, mib: float
+) -> None:
+    """The host's buffer: 512 (ctx + h) 4 bytes, 12.0 and 62.6 MiB in two logs.
+
+    On several cards each has it four times.
+    """
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(QWEN_3B))
+    told = asked(model=str(config), accelerator="rtx-3090", pp=2, context=context)
+    assert told.memory is not None
+    head = 512 * (151936 + 2048) * 4
+    assert told.memory.activations_bytes - head == 4 * mib * MIB
+
+
+@pytest.mark.parametrize(
+    ("cache", "bits"), [("fp16", 16.0), ("q8_0", 8.5), ("q5_1", 6.0), ("q4_0", 4.5)]
+)
+def test_a_cache_takes_the_bits_of_its_type(cache: str, bits: float) -> None:
+    """`--cache-type-k` and `--cache-type-v`: 2 g d of a token and layer."""
+    told = asked(
+        model="llama-3-8b",
+        weights="q4_k_m",
+        accelerator="rtx-3090",
+        kv=cache,
+        context=8192,
+    )
+    assert told.memory is not None
+    assert told.memory.kv_cache_bytes == 32 * 2 * 8 * 128 * 8192 * bits / 8
