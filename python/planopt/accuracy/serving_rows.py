@@ -131,9 +131,9 @@ class ServingRow(Struct, frozen=True, kw_only=True):
     receive_interval: Count | None = None
     """Steps between looks at the queue."""
     batch_wait_steps: Count | None = None
-    """Steps that prompts wait to be batched; not used by predictions yet."""
+    """Steps that prompts wait at most while others decode, to be read together."""
     batch_wait_share: Share | None = None
-    """Of the budget that ends the wait; not used by predictions yet."""
+    """Of the tokens of a step, that ends the wait."""
     stream_interval: Count | None = None
     """Tokens sent together; empty for each, or for all where nobody waits for one."""
     cuda_graph: Literal["", "none", "partial", "full"] = ""
@@ -198,6 +198,8 @@ class ServingRow(Struct, frozen=True, kw_only=True):
             "max_sequences": self.max_sequences,
             "token_budget": self.token_budget,
             "receive_interval": self.receive_interval,
+            "batch_wait_steps": self.batch_wait_steps,
+            "batch_wait_share": self.batch_wait_share,
             "kv_policy": self.kv_policy or None,
         }
         return {name: value for name, value in options.items() if value is not None}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "cache_format",
     "compiles_meanwhile",
+    "date_of",
     "engine_options",
     "is_inferencex",
     "lengths_of",
@@ -39,14 +40,37 @@ _PREFIX_HIT_RATE: Final = 0.9
 # Runs of other tools carry the model's organisation in their names.
 _OTHERS: Final = ("meta_llama_", "nvidia_", "qwen_qwen3_32b")
 
+_DATED: Final = re.compile(r"(20\d\d)_(\d\d)_(\d\d)_")
 _WITH_OR_WITHOUT_DRAFTS: Final = re.compile(r"20\d\d_\d\d_\d\d_deepseek_r1_")
 
 # dsr1_*_trt*.sh: --max_num_tokens is a prompt, the batch and this, in whole tiles, but
 # no less than TensorRT-LLM's own.
 _BESIDE_A_PROMPT: Final = 64
 _LEAST_TOKENS: Final = 8192
-# gptoss_*_trt*.sh
+# gptoss_*_trt*.sh; 70b_*_trt*.sh
 _GPT_OSS_TOKENS: Final = 20_000
+_LLAMA_TOKENS: Final = 16_384
+# gptoss_fp4_h200_trt.sh: kv_cache_config dtype auto, which is as the model computes.
+_CACHE_AS_IT_IS: Final = "gpt-oss"
+# batch_wait_timeout_iters and batch_wait_max_tokens_ratio, of prompts and answers of
+# 1024: 70b_*_trt*.sh on fewer than eight cards; dsr1_fp8_b200_trt.sh, 64 to 255 users.
+_WAITED_FOR: Final = {("isl", "1024"), ("osl", "1024")}
+_LLAMA_WAIT: Final = {"batch_wait_steps": 20, "batch_wait_share": 0.9}
+_DEEPSEEK_WAIT: Final = {"batch_wait_steps": 40, "batch_wait_share": 0.8}
+_WHOLE_HOST: Final = 8
+_WAITING_USERS: Final = range(64, 256)
+# stream_interval of TensorRT-LLM, --stream-interval of SGLang; others send each token.
+_GPT_OSS_STREAM: Final = 20
+_STREAM: Final = 10
+_STREAM_INTERVAL: Final = {
+    ("deepseek", "fp8", "blackwell"): 30,
+    ("deepseek", "fp4", "blackwell"): 10,
+    ("deepseek", "fp8", "hopper"): 10,
+    ("qwen3.5", "bf16", "blackwell"): 30,
+    ("qwen3.5", "fp8", "blackwell"): 30,
+    ("qwen3.5", "fp4", "blackwell"): 30,
+    ("qwen3.5", "fp8", "hopper"): 50,
+}
 # *_sglang*.sh: --chunked-prefill-size by model, format and family; others as DeepSeek.
 _CHUNK: Final = {
     ("deepseek", "fp4", "blackwell"): 16_384,
@@ -116,6 +140,12 @@ def source_of(row: Raw) -> str:
     return f"{tool}, {row['backend']}"
 
 
+def date_of(row_id: str) -> str:
+    """Return the day of a run, where its name begins with it."""
+    dated = _DATED.match(row_id)
+    return "-".join(dated.groups()) if dated else ""
+
+
 def tells_of_drafts(row_id: str) -> bool:
     """Return whether a run's name says that no tokens were drafted.
 
@@ -140,18 +170,33 @@ def engine_options(row: Raw, model: str, users: int) -> dict[str, Any]:
     if not is_inferencex(row["id"]):
         return options
     if row["backend"] == "trtllm":
-        if model.startswith("gpt-oss"):
-            options["token_budget"] = _GPT_OSS_TOKENS
-        else:
-            tokens = users + int(row["isl"]) + 2 * _BESIDE_A_PROMPT - 1
-            tiles = tokens // _BESIDE_A_PROMPT
-            options["token_budget"] = max(tiles * _BESIDE_A_PROMPT, _LEAST_TOKENS)
+        return options | _of_tensorrt_llm(row, model, users)
     if row["backend"] == "sglang":
         script = _script(row, model)
         options["token_budget"] = _CHUNK.get(script, _LARGEST_CHUNK)
+        options["stream_interval"] = _STREAM_INTERVAL.get(script)
         few, many = _RECEIVE_INTERVAL.get(script, _EVERY_STEP)
         options["receive_interval"] = few if users < _FEW_USERS else many
     return options
+
+
+def _of_tensorrt_llm(row: Raw, model: str, users: int) -> dict[str, Any]:
+    waits = row.items() >= _WAITED_FOR
+    if model.startswith("gpt-oss"):
+        return {"token_budget": _GPT_OSS_TOKENS, "stream_interval": _GPT_OSS_STREAM}
+    if model.startswith("llama"):
+        waits = waits and int(row["tp_size"]) < _WHOLE_HOST
+        options = {"token_budget": _LLAMA_TOKENS, "stream_interval": _STREAM}
+        return options | (_LLAMA_WAIT if waits else {})
+    tokens = users + int(row["isl"]) + 2 * _BESIDE_A_PROMPT - 1
+    tiles = tokens // _BESIDE_A_PROMPT
+    options = {
+        "token_budget": max(tiles * _BESIDE_A_PROMPT, _LEAST_TOKENS),
+        "stream_interval": _STREAM,
+    }
+    script = ("deepseek", "fp8", "blackwell")
+    waits = waits and users in _WAITING_USERS and _script(row, model) == script
+    return options | (_DEEPSEEK_WAIT if waits else {})
 
 
 def prompts_per_user(row: Raw, model: str) -> int:
@@ -190,7 +235,8 @@ def cache_format(row: Raw, engine: str | None, weights: str | None, model: str) 
     """
     blackwell = _is_blackwell(row)
     quantised = weights in ("fp8", "nvfp4") or model.startswith("gpt-oss")
-    eight_bits = (engine == "trtllm" and quantised) or (
+    as_it_is = not blackwell and model.startswith(_CACHE_AS_IT_IS)
+    eight_bits = (engine == "trtllm" and quantised and not as_it_is) or (
         engine in ("sglang", "vllm") and quantised and blackwell
     )
     return "fp8" if eight_bits else "bf16"

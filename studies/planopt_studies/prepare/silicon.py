@@ -34,6 +34,7 @@ _ACCELERATORS: Final = {
     "gb200_sxm": "gb200",
     "gb300_sxm": "gb300",
 }
+_FIGURES: Final = ("silicon_ttft_ms", "silicon_tpot_ms")
 _HOST: Final = 8
 # Models whose published weights mix formats: they are served as they were published.
 _AS_PUBLISHED: Final = ("gpt-oss",)
@@ -51,8 +52,10 @@ def prepare_silicon(
     return [_row(row, models, ledger) for row in kept(rows, rules, ledger)]
 
 
-def _latencies(row: Raw) -> tuple[str, str]:
-    return row["silicon_ttft_ms"], row["silicon_tpot_ms"]
+def _latencies(row: Raw) -> tuple[str, ...]:
+    """Return what tells runs apart: some are there again with rounded figures."""
+    figures = (f"{float(row[name]):.2f}" for name in _FIGURES)
+    return (row["system"], row["isl"], row["osl"], *figures)
 
 
 def workers_of_the_pools_are_not_stated(row: Raw) -> bool:
@@ -97,6 +100,7 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
     columns = {
         "id": row["id"],
         "source": harness.source_of(row),
+        "date": harness.date_of(row["id"]),
         "engine": engine or row["backend"],
         "engine_version": row["backend_version"],
         "model": model,

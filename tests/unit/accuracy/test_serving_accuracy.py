@@ -100,7 +100,22 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     row = {"id": "dsr1_h200_trt", "backend": "trtllm", "isl": "8192", "system": "h200"}
     assert harness.is_inferencex(row["id"])
     # (16 + 8192 + 64 + 63) / 64 tiles of 64.
-    assert harness.engine_options(row, "deepseek-v3", 16)["token_budget"] == 8320
+    row |= {"osl": "1024", "tp_size": "8", "precision": "fp8"}
+    assert harness.engine_options(row, "deepseek-v3", 16) == {
+        "max_sequences": 16,
+        "token_budget": 8320,
+        "stream_interval": 10,
+    }
+    short = row | {"isl": "1024", "tp_size": "4"}
+    waits = harness.engine_options(short, "llama-3.1-70b", 16)
+    assert (waits["batch_wait_steps"], waits["batch_wait_share"]) == (20, 0.9)
+    for other in (short | {"tp_size": "8"}, row | {"tp_size": "4"}):
+        waits = harness.engine_options(other, "llama-3.1-70b", 16)
+        assert "batch_wait_steps" not in waits
+    blackwell = short | {"system": "b200_sxm"}
+    for users, steps in ((32, None), (64, 40), (256, None)):
+        waits = harness.engine_options(blackwell, "deepseek-v3", users)
+        assert waits.get("batch_wait_steps") == steps
     other = row | {"id": "nvidia_qwen3_32b"}
     assert harness.engine_options(other, "qwen3-32b", 16) == {"max_sequences": 16}
     sglang = row | {"backend": "sglang", "precision": "fp8", "system": "b200_sxm"}
@@ -114,6 +129,10 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     assert harness.usable_fraction(row, "deepseek-v3", 4) is None
     assert harness.cache_format(sglang, "vllm", "fp8", "minimax-m2.5") == "fp8"
     assert harness.cache_format(hopper, "vllm", "fp8", "minimax-m2.5") == "bf16"
+    assert harness.cache_format(row, "trtllm", None, "gpt-oss-120b") == "bf16"
+    assert harness.cache_format(blackwell, "trtllm", None, "gpt-oss-120b") == "fp8"
+    assert harness.date_of("2026_03_25_deepseek_r1_b200_sxm") == "2026-03-25"
+    assert not harness.date_of("dsr1_b200_trtllm_fp8_agg")
     assert harness.tells_of_drafts("dsr1_b200_trtllm_fp8_agg_1024x1024_c4_cfg75")
     assert not harness.tells_of_drafts("2026_03_25_deepseek_r1_b200_sxm_trtllm_fp8")
 

@@ -31,6 +31,10 @@ pub struct EngineOptions {
     pub kv_policy: KvPolicy,
     /// Steps that only decode from one look at what has arrived to the next.
     pub receive_interval: Option<u32>,
+    /// Steps that prompts wait at most while others decode, to be read together.
+    pub batch_wait_steps: Option<u32>,
+    /// Share of a step's tokens that ends that wait.
+    pub batch_wait_share: Option<f64>,
     /// Memory of a replica's hosts for caches that accelerators give up, in bytes.
     pub host_cache_bytes: Option<f64>,
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use planopt_core::catalog::{Policy, RequestOverhead};
 use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
 use planopt_core::serving::engine::{
-    EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
+    BatchWait, EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
     StepWork, Traffic, Turns, most_in_time, most_per_second, simulate,
 };
 
@@ -145,6 +145,7 @@ pub(crate) fn case(number: u64) -> Case {
         ]),
         kv_policy: dice.one_of(&[KvPolicy::Preempt, KvPolicy::Preempt, KvPolicy::Reserve]),
         receive_interval: 1,
+        batch_wait: BatchWait::default(),
         host: None,
     };
     let sizes = Sizes::Independent {

@@ -2,7 +2,7 @@
 
 use super::arrivals::Source;
 use super::estimate::Traffic;
-use super::limits::{EngineLimits, HostTier, Transfer};
+use super::limits::{BatchWait, EngineLimits, HostTier, Transfer};
 use super::remembered::Remembered;
 use super::report::{LoadReport, Objectives};
 use super::scheduler::Engine;
@@ -603,6 +603,35 @@ fn an_idle_engine_takes_a_request_at_once_however_seldom_it_looks() {
     let found = on_one(&STEP, seldom, &alone, run(50));
     let expected = on_one(&STEP, EngineLimits::default(), &alone, run(50));
     close(found.ttft_seconds.mean, expected.ttft_seconds.mean, 1e-12);
+}
+
+#[test]
+fn prompts_wait_for_others_as_long_as_somebody_decodes() {
+    let of = |steps, share| {
+        let limits = EngineLimits {
+            token_budget: 8192,
+            batch_wait: BatchWait { steps, share },
+            ..EngineLimits::default()
+        };
+        // Two users whose prompts never fill nine tenths of a step, in turns.
+        let two = load(
+            Arrivals::Closed {
+                users: 2,
+                think_seconds: 0.0,
+                start: Start::Spread,
+            },
+            Lengths::Fixed { tokens: 1000 },
+            Lengths::Fixed { tokens: 500 },
+        );
+        on_one(&STEP, limits, &two, run(400)).ttft_seconds.mean
+    };
+    let at_once = of(0, 0.9);
+    let step = STEP.seconds(&StepWork::decode(1.0, 1250.0)).latency;
+    // Of TensorRT-LLM's twenty steps all are waited for: the budget is never filled.
+    close(of(20, 0.9) - at_once, 20.0 * step, 0.1);
+    close(of(40, 0.9) - at_once, 40.0 * step, 0.1);
+    // One prompt is enough to end the wait.
+    close(of(20, 0.1), at_once, 1e-9);
 }
 
 #[test]

@@ -165,7 +165,7 @@ mod tests {
     }
 
     /// Fields of a door that scripts and plans fill in, and people do not type.
-    const NO_OPTIONS: [&str; 14] = [
+    const NO_OPTIONS: [&str; 16] = [
         "engine.slower",
         "engine.step_tokens",
         "engine.stream_interval",
@@ -177,6 +177,8 @@ mod tests {
         "model.image_patches",
         "model.image_tokens",
         "model.weight_bits",
+        "scheduler.batch_wait_share",
+        "scheduler.batch_wait_steps",
         "scheduler.kv_policy",
         "scheduler.kv_tokens",
         "scheduler.receive_interval",

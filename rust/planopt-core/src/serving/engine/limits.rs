@@ -24,8 +24,20 @@ pub struct EngineLimits {
     /// Steps that only decode from one look at what has arrived to the next (`SGLang`'s
     /// `--scheduler-recv-interval`).
     pub receive_interval: u32,
+    /// How long prompts wait for others.
+    pub batch_wait: BatchWait,
     /// Where caches are kept that it gives up.
     pub host: Option<HostTier>,
+}
+
+/// How long prompts wait while others decode, to be read together: `TensorRT-LLM`'s
+/// `batch_wait_timeout_iters` and `batch_wait_max_tokens_ratio`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BatchWait {
+    /// Steps, at most; 0 for not at all.
+    pub steps: u32,
+    /// Share of the tokens of a step: with as many there is nothing to wait for.
+    pub share: f64,
 }
 
 /// Host memory behind the KV cache of an engine.
@@ -51,6 +63,7 @@ impl Default for EngineLimits {
             policy: Policy::default(),
             kv_policy: KvPolicy::default(),
             receive_interval: 1,
+            batch_wait: BatchWait::default(),
             host: None,
         }
     }

@@ -30,7 +30,7 @@ pub use self::backlog::most_in_time;
 pub use self::bound::most_per_second;
 pub(crate) use self::draws::long_prompt;
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic};
-pub use self::limits::{EngineLimits, Transfer};
+pub use self::limits::{BatchWait, EngineLimits, Transfer};
 pub use self::prefixes::{Found, Prefixes, Stretch};
 pub(crate) use self::random::Random;
 pub use self::remembered::Remembered;

@@ -1,7 +1,7 @@
 //! A replica of a model as an engine: its step times, and what its memory and the assumptions
 //! leave it.
 
-use super::limits::{EngineLimits, HostTier};
+use super::limits::{BatchWait, EngineLimits, HostTier};
 use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Assumptions;
 use crate::compute::Step;
@@ -91,5 +91,9 @@ pub fn limits(
         policy: options.policy.unwrap_or(scheduling.policy),
         kv_policy: options.kv_policy,
         receive_interval: options.receive_interval.unwrap_or(1).max(1),
+        batch_wait: BatchWait {
+            steps: options.batch_wait_steps.unwrap_or(0),
+            share: options.batch_wait_share.unwrap_or(1.0),
+        },
     }
 }

@@ -52,6 +52,9 @@ pub(super) struct Engine<'a, T> {
     arrived: Vec<u32>,
     /// Steps that only decoded since then.
     unseen_steps: u32,
+    /// Steps that who waits has waited for others, and whether he does.
+    waited_steps: u32,
+    holds: bool,
     sequences: Vec<Sequence>,
     free: Vec<u32>,
     pages: Pages,
@@ -78,6 +81,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
             waiting: VecDeque::new(),
             arrived: Vec::new(),
             unseen_steps: 0,
+            waited_steps: 0,
+            holds: false,
             sequences: Vec::new(),
             free: Vec::new(),
             pages: Pages::new(limits.kv_tokens, limits.page_tokens),
@@ -141,7 +146,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             self.sequences.push(sequence);
             u32::try_from(self.sequences.len() - 1).unwrap_or(u32::MAX)
         };
-        if self.waiting.is_empty() || self.ahead.is_some() {
+        if self.waiting.is_empty() || self.ahead.is_some() || self.holds {
             self.look_up(request.reached);
         }
         self.ask_again();
@@ -189,6 +194,32 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
     }
 
+    /// Whether who waits goes on waiting until there are more to be read with him, as long as others
+    /// decode and nobody is being read.
+    fn holds_for_more(&mut self, index: usize) -> bool {
+        let micro_batch = &self.micro_batches[index];
+        let wait = self.limits.batch_wait;
+        let some_wait = !self.waiting.is_empty() && micro_batch.reading.is_empty();
+        if wait.steps == 0 || micro_batch.decoding == 0 || !some_wait {
+            return false;
+        }
+        let enough = wait.share * f64::from(self.limits.token_budget);
+        let mut tokens = f64::from(micro_batch.decoding);
+        for &place in &self.waiting {
+            let sequence = &self.sequences[place as usize];
+            tokens += f64::from(sequence.target - sequence.cached);
+            if tokens >= enough {
+                break;
+            }
+        }
+        if tokens >= enough || self.waited_steps >= wait.steps {
+            self.waited_steps = 0;
+            return false;
+        }
+        self.waited_steps += 1;
+        true
+    }
+
     /// Starts steps on micro-batches that have nothing to do but could.
     pub(super) fn wake(&mut self, now: f64) {
         for index in 0..self.micro_batches.len() {
@@ -232,7 +263,12 @@ impl<'a, T: StepTime> Engine<'a, T> {
             return;
         }
         self.receive(index);
+        self.holds = self.holds_for_more(index);
         let work = match self.limits.policy {
+            _ if self.holds => {
+                self.make_room(index, now);
+                StepWork::default()
+            }
             Policy::DecodeFirst => {
                 self.make_room(index, now);
                 self.read(index, now, true)
@@ -246,7 +282,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             }
         };
         let micro_batch = &mut self.micro_batches[index];
-        micro_batch.lets_nobody_in = true;
+        micro_batch.lets_nobody_in = !self.holds;
         // Who is admitted with his prompt cached decodes at once: so this is looked at last.
         micro_batch.decodes = micro_batch.decoding > 0
             && (self.limits.policy == Policy::DecodeFirst || work.prefill_tokens <= 0.0);
@@ -290,6 +326,10 @@ impl<'a, T: StepTime> Engine<'a, T> {
         if !self.arrived.is_empty() && self.waiting.is_empty() {
             let until_look = self.limits.receive_interval - self.unseen_steps;
             steps = steps.min(u64::from(until_look.max(1)));
+        }
+        if self.holds {
+            let more = self.limits.batch_wait.steps - self.waited_steps;
+            steps = steps.min(u64::from(more) + 1);
         }
         if self.limits.kv_policy == KvPolicy::Preempt {
             let free = self.pages.free();
@@ -437,6 +477,9 @@ impl<'a, T: StepTime> Engine<'a, T> {
         let looks = u64::from(self.unseen_steps) + behind;
         let interval = u64::from(self.limits.receive_interval.max(1));
         self.unseen_steps = u32::try_from(looks % interval).unwrap_or(0);
+        if self.holds {
+            self.waited_steps += u32::try_from(behind).unwrap_or(0);
+        }
         if self.limits.kv_policy == KvPolicy::Preempt {
             let pages = self.micro_batches[index].pages_behind_next(behind);
             self.pages.take_since(pages, now);
