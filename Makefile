@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty accuracy ci wheel clean brute staircase engines engines-truth
+.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -149,6 +149,9 @@ engines: ## Short runs of 300 engines against their truth by class, the bound of
 
 engines-truth: ## Write that truth again, after a change of what is simulated
 	cargo test --release --package planopt-core --test queueing the_truth -- --ignored
+
+backtest: $(BIN)/python ## What choices by predictions are worth: FILES= measurements of serving, prepared (ten minutes)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.backtest $(FILES)
 
 accuracy: $(BIN)/python ## Write the error tables of README and docs from catalogs/measurements
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.accuracy
