@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec import structs
 
+from planopt.accuracy.calibration import calibration, interval_score
 from planopt.documents.parts import LEVEL
-from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS
+from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS, Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["EVERYTHING", "Unseen", "by_class", "covered", "groups_of", "widened"]
+__all__ = [
+    "EVERYTHING",
+    "Unseen",
+    "by_class",
+    "groups_of",
+    "judged_by_others",
+    "quantiles",
+    "widened",
+]
 
 EVERYTHING: Final = "all"
 """The class of everything."""
@@ -38,20 +49,36 @@ class Unseen:
     """Of the measurement, where it is one row's."""
 
 
-def covered(errors: Iterable[Unseen]) -> dict[str, float]:
-    """Return by metric the share of figures within intervals of the other folds."""
-    inside: dict[str, list[bool]] = {}
+def judged_by_others(errors: Iterable[Unseen]) -> dict[str, Judgement]:
+    """Return by metric how figures lie in intervals made of the other folds alone.
+
+    Beside them stand intervals of one width about the prediction: that of the class
+    which held `LEVEL` of the other folds' rows.
+    """
+    inside: dict[str, list[tuple[float, float, float]]] = {}
+    constant: dict[str, list[float]] = {}
     errors = list(errors)
     for fold in {each.fold for each in errors}:
-        quantiles = _quantiles(each for each in errors if each.fold != fold)
+        others = [each for each in errors if each.fold != fold]
+        known, members = quantiles(others), by_class(others)
         for each in (each for each in errors if each.fold == fold):
             of = ((each.metric, name) for name in each.classes)
-            low, high = next(quantiles[key] for key in of if key in quantiles)
-            inside.setdefault(each.metric, []).append(low <= each.ratio <= high)
-    return {metric: fmean(within) for metric, within in sorted(inside.items())}
+            key = next(key for key in of if key in known)
+            sizes = [abs(math.log(one.ratio)) for one in members[key]]
+            width = math.exp(float(np.quantile(sizes, LEVEL)))
+            score = interval_score(each.ratio, 1 / width, width)
+            inside.setdefault(each.metric, []).append((each.ratio, *known[key]))
+            constant.setdefault(each.metric, []).append(score)
+    return {
+        metric: Judgement(
+            **structs.asdict(calibration(metric, EVERYTHING, figures)),
+            constant_score=fmean(constant[metric]),
+        )
+        for metric, figures in sorted(inside.items())
+    }
 
 
-def _quantiles(
+def quantiles(
     errors: Iterable[Unseen],
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """Return the interval of each class that has rows and groups enough."""

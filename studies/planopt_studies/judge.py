@@ -19,7 +19,7 @@ from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt_studies.documents import Fitting, Judged
 from planopt_studies.left_out import SINGLE_NODE, folds
-from planopt_studies.residuals import residuals, serving_covered
+from planopt_studies.residuals import residuals, serving_judged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
     """Judge the predictions of the training runs that planopt brings."""
     path = bundled_folder() / "measurements" / "training.csv"
     rows = read_rows(path, (TrainingRow,))
-    covers = serving_covered()
+    judgements = serving_judged()
     outcomes = list(predictions(rows, assumptions))
     missing = [each for each in outcomes if isinstance(each, Missing)]
     predicted = [each for each in outcomes if not isinstance(each, Missing)]
@@ -52,8 +52,8 @@ def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
         memory=_statistics(counted, "memory", 0),
         fitting=_fitting(counted, rows, assumptions),
         uncovered=uncovered,
-        serving=tuple(each for each in residuals() if each.metric in covers),
-        serving_covered=covers,
+        serving=tuple(each for each in residuals() if each.metric in judgements),
+        serving_judged=judgements,
     )
 
 

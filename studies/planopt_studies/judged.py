@@ -12,7 +12,7 @@ from planopt_studies.left_out import SINGLE_NODE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planopt_studies.documents import Errors, Judged
+    from planopt_studies.documents import Errors, Judged, Judgement
 
 __all__ = ["render_judged"]
 
@@ -41,6 +41,7 @@ def _facts(judged: Judged) -> list[str]:
     found, fitting = judged.folds, judged.fitting
     steps, memory = judged.step_time, judged.memory
     grid = judged.single_node
+    inside, width, score, one, tenths = _intervals(found.judged)
     return [
         f"{SINGLE_NODE}: {grid.rows} rows, median {grid.median_ape:.1%}, "
         f"MAPE {grid.mape:.1%} (on file: the rows do not come along)"
@@ -50,7 +51,8 @@ def _facts(judged: Judged) -> list[str]:
         f"choice: the layout ranked first is {found.choices.regret:.1%} slower than "
         f"the best measured one in the mean of {found.choices.groups} groups "
         f"(best one found in {found.choices.best_found:.0%})",
-        f"80 % intervals cover {found.covered:.1%} of the rows left out",
+        f"80 % intervals cover {inside} of the rows left out, {width} wide; interval "
+        f"score {score} ({one} of one width for each class), tenths {tenths} %",
         f"coverage: {steps.n} of {steps.n_total} rows with a full layout "
         f"({steps.n / max(steps.n_total, 1):.1%})",
         *(f"  {many} x {reason}" for reason, many in judged.uncovered.items()),
@@ -70,12 +72,24 @@ def _serving(judged: Judged) -> Table:
             str(each.rows),
             percent(each.median_ape),
             percent(each.mape),
-            percent(judged.serving_covered[each.metric]),
+            *_intervals(judged.serving_judged[each.metric]),
         )
         for each in judged.serving
         if each.of == "all"
     ]
-    return Table(("figure", "class", ">n", ">median", ">MAPE", ">in 80 %"), rows)
+    of_intervals = (">in 80 %", ">width", ">score", ">of one width", ">tenths, %")
+    columns = ("figure", "class", ">n", ">median", ">MAPE", *of_intervals)
+    return Table(columns, rows)
+
+
+def _intervals(found: Judgement) -> tuple[str, ...]:
+    return (
+        percent(found.inside),
+        f"±{percent(found.width)}",
+        f"{found.score:.2f}",
+        f"{found.constant_score:.2f}",
+        " ".join(f"{100 * each / found.n:.0f}" for each in found.pit),
+    )
 
 
 def _errors(classes: Iterable[Errors]) -> Table:

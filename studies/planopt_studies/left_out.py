@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from planopt.accuracy.statistics import spearman_rho
 from planopt.catalog.open import bundled_folder
-from planopt_studies.documents import Choices, Errors, Folds
-from planopt_studies.intervals import EVERYTHING, Unseen, covered
+from planopt_studies.documents import Choices, Errors, Folds, Judgement
+from planopt_studies.intervals import EVERYTHING, Unseen, judged_by_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ __all__ = [
     "COLUMNS",
     "SINGLE_NODE",
     "LeftOut",
-    "coverage",
     "errors_by_class",
     "folds",
+    "judged",
     "read_left_out",
     "regrets",
     "unseen",
@@ -126,7 +126,7 @@ def folds(rows: Sequence[LeftOut] | None = None) -> Folds:
         in_folds=tuple(errors_by_class(once, lambda row: row.in_folds)),
         without_source=tuple(errors_by_class(once, lambda row: row.without_source)),
         choices=regrets(every),
-        covered=coverage([row for row in once if row.fitted]),
+        judged=judged([row for row in once if row.fitted]),
     )
 
 
@@ -199,6 +199,6 @@ def unseen(row: LeftOut) -> Unseen:
     )
 
 
-def coverage(rows: Iterable[LeftOut]) -> float:
-    """Return the share of the rows within intervals made of the other folds alone."""
-    return covered(map(unseen, rows))["step_time"]
+def judged(rows: Iterable[LeftOut]) -> Judgement:
+    """Say how rows lie in intervals made of the other folds alone."""
+    return judged_by_others(map(unseen, rows))["step_time"]

@@ -11,11 +11,12 @@ from msgspec import Struct
 from planopt.catalog.open import bundled_folder
 from planopt.documents.validation import Residual  # noqa: TC001 - msgspec reads it
 from planopt.toml import tomllib
+from planopt_studies.documents import Judgement  # noqa: TC001 - msgspec reads it
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
 
-__all__ = ["ANY_ENGINE", "model_classes", "residuals", "serving_covered"]
+__all__ = ["ANY_ENGINE", "model_classes", "residuals", "serving_judged"]
 
 ANY_ENGINE = ", any engine"
 """Behind a class: serving predicted without an engine, measured under any."""
@@ -23,8 +24,8 @@ ANY_ENGINE = ", any engine"
 
 class _File(Struct, frozen=True, kw_only=True):
     residual: tuple[Residual, ...]
-    covered: dict[str, float] = {}
-    """Share of left-out figures within the intervals, by metric."""
+    judged: tuple[Judgement, ...] = ()
+    """How left-out figures lie in the intervals, by metric."""
 
 
 @lru_cache(maxsize=2)
@@ -33,9 +34,9 @@ def _read(name: str) -> _File:
     return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
 
 
-def serving_covered() -> dict[str, float]:
-    """Return by serving metric the share of left-out figures within the intervals."""
-    return _read("serving-residuals.toml").covered
+def serving_judged() -> dict[str, Judgement]:
+    """Return by serving metric how left-out figures lie in the intervals."""
+    return {each.metric: each for each in _read("serving-residuals.toml").judged}
 
 
 def residuals() -> tuple[Residual, ...]:

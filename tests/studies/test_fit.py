@@ -11,7 +11,7 @@ import pytest
 from planopt.errors import InputError
 from planopt_studies.fits.fit import OVERLAP, Bounds, fit, roofline
 from planopt_studies.fits.write import BEGIN, END, replace_fitted, section
-from planopt_studies.intervals import Unseen, covered, widened
+from planopt_studies.intervals import Unseen, judged_by_others, widened
 
 
 def test_what_kernels_were_made_with_is_found_again() -> None:
@@ -75,7 +75,12 @@ def test_intervals_are_judged_by_figures_of_other_folds() -> None:
         )
         for place, ratio in enumerate(ratios)
     ]
-    assert covered(errors)["tpot"] == pytest.approx(0.8, abs=0.03)
+    found = judged_by_others(errors)["tpot"]
+    assert found.inside == pytest.approx(0.8, abs=0.03)
+    # Where all err alike, intervals of one width are the best there are.
+    assert found.score == pytest.approx(found.constant_score, rel=0.05)
+    # As many in each tenth.
+    assert all(25 <= each <= 75 for each in found.pit)
     far = [
         Unseen(
             metric="ttft",
@@ -86,7 +91,7 @@ def test_intervals_are_judged_by_figures_of_other_folds() -> None:
         )
         for fold in range(5)
     ]
-    assert covered(far)["ttft"] < 0.8
+    assert judged_by_others(far)["ttft"].inside < 0.8
 
 
 def test_intervals_of_groups_that_err_alike_are_wider() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from planopt_studies.left_out import (
     LeftOut,
-    coverage,
     errors_by_class,
+    judged,
     regrets,
     without_repeats,
 )
@@ -63,7 +63,7 @@ def test_intervals_are_made_of_the_other_folds() -> None:
     rows = [
         left_out(number, 2.0 if number % 5 == 0 else 1.0, 1.0) for number in range(50)
     ]
-    assert coverage(rows) == pytest.approx(0.8)
+    assert judged(rows).inside == pytest.approx(0.8)
 
 
 def test_the_grid_of_single_hosts_is_a_class_of_its_own() -> None:

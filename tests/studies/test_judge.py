@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planopt_studies.accuracy import JUDGED_PAGE, PAGES, with_judged, with_table
+from planopt_studies.accuracy import (
+    JUDGED_PAGE,
+    PAGES,
+    with_judged,
+    with_table,
+    with_terms,
+)
 from planopt_studies.judge import judge
 from planopt_studies.judged import render_judged
 
@@ -18,7 +24,7 @@ LEFT_OUT = {
     ("tpot", "hopper dense"): 0.10,
     ("tpot", "hopper moe"): 0.15,
     ("tpot", "blackwell moe"): 0.15,
-    ("ttft", "all"): 0.30,
+    ("ttft", "all"): 0.26,
     ("throughput", "all"): 0.12,
 }
 
@@ -27,13 +33,15 @@ def test_rows_left_out_are_judged() -> None:
     judged = judge()
     classes = {each.of: each for each in judged.folds.in_folds}
     assert classes["h100-sxm dense"].n >= 80
-    assert 0.7 < judged.folds.covered < 0.9
-    covered = judged.serving_covered
+    assert 0.7 < judged.folds.judged.inside < 0.9
+    covered = {name: each.inside for name, each in judged.serving_judged.items()}
     assert covered.keys() >= {"decode", "tpot", "ttft", "throughput"}
-    # First tokens miss what is asked, 0.75: their groups are few and unlike.
-    least = {"ttft": 0.70}
+    # Asked are 0.78 to 0.84; first tokens miss it: their groups are few and unlike.
     for metric, share in covered.items():
-        assert least.get(metric, 0.75) <= share <= 0.85
+        assert (0.75 if metric == "ttft" else 0.78) <= share <= 0.84
+    # No worse than intervals of one width for each class, but by what noise makes.
+    for each in judged.serving_judged.values():
+        assert each.score <= 1.06 * each.constant_score
     serving = {(each.metric, each.of): each for each in judged.serving}
     # Every row that can be predicted, two pools among them.
     assert serving["tpot", "all"].rows >= 1700
@@ -57,3 +65,4 @@ def test_pages_show_the_errors_on_file(repository: Path, page: str) -> None:
 def test_the_page_says_what_rows_left_out_are_worth(repository: Path) -> None:
     text = (repository / JUDGED_PAGE).read_text(encoding="utf-8")
     assert with_judged(text) == text
+    assert with_terms(text) == text

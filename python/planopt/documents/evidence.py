@@ -24,6 +24,8 @@ class Kind(Struct, frozen=True, kw_only=True):
     """Measured rows of the class."""
     groups: int | None = None
     """Groups of rows that err alike, where they were counted."""
+    data: str | None = None
+    """Releases of the engines that they were measured under, and when that was."""
     low: float
     """A tenth of its steps are shorter, as a multiple of what is predicted."""
     high: float

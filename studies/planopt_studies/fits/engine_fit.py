@@ -118,7 +118,7 @@ def fit_engines(
     rows : sequence of EngineRows
         One of each engine.
     rounds : int
-        At most.
+        At most; of none all is where it was, and nothing is said of the usual engine.
     workers : int
         Processes that simulate.
 
@@ -129,7 +129,7 @@ def fit_engines(
     dict
         Coordinates of the usual engine besides, and of all others.
     """
-    at = {each.engine: each.start() for each in rows}
+    at = found = {each.engine: each.start() for each in rows}
     # Spawned: a fork would have the threads of the core no more.
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         for _ in range(rounds):

@@ -40,6 +40,7 @@ __all__ = [
     "USUAL",
     "EngineRows",
     "Linear",
+    "Term",
     "engine_parameters",
 ]
 

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import structs
 
 from planopt.files import write
 from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS
 from planopt_studies.intervals import by_class, groups_of, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from planopt.accuracy.serving_rows import ServingRow
+    from planopt_studies.documents import Judgement
     from planopt_studies.intervals import Unseen
 
 __all__ = ["residual_table", "write_residuals"]
 
+_RELEASE: Final = re.compile(r"^v?(\d+(?:\.\d+)+)")
+"""Of an engine's version, without what marks candidates and builds."""
+_OF_MONTH: Final = len("2026-11")
+
 
 def write_residuals(
-    path: Path, errors: Iterable[Unseen], covers: Mapping[str, float], arguments: Any
+    path: Path,
+    errors: Iterable[Unseen],
+    rows: Mapping[str, ServingRow],
+    judgements: Mapping[str, Judgement],
+    arguments: Any,
 ) -> None:
     """Write quantiles of measured over predicted by metric and class, and print them.
 
@@ -30,8 +42,10 @@ def write_residuals(
         Where to.
     errors : iterable
         Figures that no fit had seen.
-    covers : mapping
-        Share of them within intervals, by metric.
+    rows : mapping
+        Measured rows by id.
+    judgements : mapping
+        How they lie in intervals of the other folds, by metric.
     arguments : Namespace
         Of the fit: its seed is cited.
     """
@@ -44,15 +58,16 @@ def write_residuals(
         "their own.",
         f"least_rows = {LEAST_ROWS}",
         f"least_groups = {LEAST_GROUPS}",
-        "# Share of the figures of a fold within intervals of the other ones:",
-        "[covered]",
-        *(f"{metric} = {share:.4f}" for metric, share in covers.items()),
+        "# How the figures of a fold lie in intervals of the other ones:",
     ]
-    print("within intervals of the other folds:", dict(covers), flush=True)
+    for judgement in judgements.values():
+        lines += ["", "[[judged]]", *_toml(judgement)]
+        print("in intervals of the other folds:", judgement, flush=True)
     for (metric, name), own in sorted(by_class(errors).items()):
         ratios = [each.ratio for each in own]
         lines += residual_table(metric, name, ratios, within=widened(own))
         lines.append(f"groups = {groups_of(own)}")
+        lines.append(f'data = "{_data(rows[each.row] for each in own)}"')
         off = np.abs(1 / np.asarray(ratios) - 1)
         print(
             f"{metric:10} {name:36} n {len(ratios):5} median {np.median(off):6.1%} "
@@ -60,6 +75,38 @@ def write_residuals(
             flush=True,
         )
     write(path, "\n".join((*lines, "")))
+
+
+def _data(rows: Iterable[ServingRow]) -> str:
+    """Say of which releases rows are, and of when: from the first to the last."""
+    releases: dict[str, set[str]] = {}
+    dates = set()
+    for row in rows:
+        releases.setdefault(row.engine, set()).update(
+            _RELEASE.findall(row.engine_version)
+        )
+        dates |= {row.date[:_OF_MONTH]} - {""}
+    told = [
+        f"{engine} {_span(own, key=_order)}".rstrip()
+        for engine, own in releases.items()
+    ]
+    when = _span(dates, key=str)
+    return "; ".join(filter(None, (", ".join(sorted(told)), when)))
+
+
+def _span(found: Iterable[str], *, key: Callable[[str], Any]) -> str:
+    ordered = sorted(found, key=key)
+    return " to ".join(dict.fromkeys((*ordered[:1], *ordered[-1:])))
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
+def _toml(judgement: Judgement) -> Iterator[str]:
+    for name, value in structs.asdict(judgement).items():
+        shown = f'"{value}"' if isinstance(value, str) else value
+        yield f"{name} = {list(shown) if isinstance(shown, tuple) else shown}"
 
 
 def residual_table(

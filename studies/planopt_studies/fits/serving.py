@@ -43,7 +43,7 @@ from planopt_studies.fits.write import (
     replace_fitted,
     sourced,
 )
-from planopt_studies.intervals import EVERYTHING, Unseen, covered
+from planopt_studies.intervals import EVERYTHING, Unseen, judged_by_others
 from planopt_studies.residuals import ANY_ENGINE, model_classes
 
 if TYPE_CHECKING:
@@ -100,12 +100,13 @@ def main() -> None:
     replace_fitted(base, sections, begin=ENGINES_BEGIN, end=ENGINES_END)
     folds = folds_of(fits, arguments.seed)
     errors = left_out(fits, folds) + by_its_law(measured.rows_of("llama-cpp"))
-    covers = covered(errors)
+    judgements = judged_by_others(errors)
     if arguments.left_out:
         write(arguments.left_out, _as_csv(errors))
     errors += _any_engine(arguments.files, base)
     path = bundled_folder() / "measurements" / "serving-residuals.toml"
-    write_residuals(path, errors, covers, arguments)
+    by_id = {row.id: row for row in measured.rows}
+    write_residuals(path, errors, by_id, judgements, arguments)
 
 
 def _as_csv(errors: Iterable[Unseen]) -> str:
@@ -133,6 +134,7 @@ def _any_engine(files: Iterable[Path], base: Path) -> Iterator[Unseen]:
                         classes=classes,
                         ratio=each.measured / each.predicted,
                         group=each.group,
+                        row=each.row,
                     )
 
 

@@ -46,8 +46,8 @@ from planopt_studies.left_out import (
     COLUMNS,
     SINGLE_NODE,
     LeftOut,
-    coverage,
     errors_by_class,
+    judged,
     regrets,
     unseen,
     without_repeats,
@@ -372,7 +372,7 @@ def _report(left_out: Sequence[LeftOut]) -> None:
     fitted = without_repeats(row for row in left_out if row.fitted)
     print(
         f"layouts ranked first lose {chosen.regret:.1%} in {chosen.groups} groups; "
-        f"intervals cover {coverage(fitted):.1%}",
+        f"intervals cover {judged(fitted).inside:.1%}",
         flush=True,
     )
 

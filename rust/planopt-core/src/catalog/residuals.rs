@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::read::{exists, parse_toml, read_to_text};
@@ -21,9 +22,9 @@ struct File {
     /// Groups, of rows that err alike, below which it says nothing either.
     #[serde(default)]
     least_groups: u64,
-    /// Share of the rows within the intervals, by metric: for who reads the file.
-    #[serde(default, rename = "covered")]
-    _covered: BTreeMap<String, f64>,
+    /// How rows lie in the intervals, by metric: for who reads the file.
+    #[serde(default, rename = "judged")]
+    _judged: Vec<IgnoredAny>,
     residual: Vec<Residual>,
 }
 
@@ -49,6 +50,9 @@ pub struct Residual {
     /// Groups of rows that err alike, where they were counted.
     #[serde(skip_serializing)]
     pub groups: Option<u64>,
+    /// Releases of the engines that they were measured under, and when that was.
+    #[serde(skip_serializing)]
+    pub data: Option<String>,
 }
 
 /// Errors by metric and class, of classes that speak for themselves.

@@ -72,6 +72,8 @@ pub struct StepErrors {
     pub rows: u64,
     /// Groups of rows that err alike, where they were counted.
     pub groups: Option<u64>,
+    /// Releases of the engines that they were measured under, and when that was.
+    pub data: Option<String>,
     /// The lower end.
     pub low: f64,
     /// The upper one.
@@ -91,6 +93,7 @@ impl StepErrors {
             metric: metric.to_owned(),
             rows: known.rows,
             groups: known.groups,
+            data: known.data.clone(),
             low,
             high,
         }
