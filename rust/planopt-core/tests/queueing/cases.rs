@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use planopt_core::catalog::{Policy, RequestOverhead};
 use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
 use planopt_core::serving::engine::{
-    BatchWait, EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds, StepTime,
-    StepWork, Traffic, Turns, most_in_time, most_per_second, simulate,
+    BatchWait, EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds,
+    StepTime, StepWork, Traffic, Turns, most_in_time, most_per_second, simulate,
 };
 
 /// A step as a roofline makes it: weights are read whatever the number of tokens, and arithmetic
