@@ -14,7 +14,7 @@ from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving import MeasuredReplica, Weights, catalog_of
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.catalog.open import bundled_folder
-from planopt.loads import Outcome
+from planopt.loads import Arrivals, Length, Load, Outcome, Sizes
 from planopt_studies.prepare import harness
 from planopt_studies.prepare.__main__ import prepare
 
@@ -176,6 +176,41 @@ def test_launches_of_prompts_are_no_part_of_steps_without_any(engine: str) -> No
     assert simulated is not None
     mean = simulated.tpot_seconds.mean
     assert closed.tpot_seconds.mean == pytest.approx(mean, rel=0.15)
+
+
+def test_prompts_wait_for_others_as_long_as_somebody_decodes() -> None:
+    replica = MeasuredReplica(
+        assumptions="calibrated",
+        model="llama-3.1-70b",
+        accelerator="b200",
+        engine="trtllm",
+        weights=Weights("nvfp4"),
+        tp=2,
+    )
+    prompt, output = Length.between(1000, 1000), Length.between(450, 550)
+
+    def first_token(steps: int, share: float) -> tuple[float, float]:
+        found = replica.simulated(
+            Load(
+                arrivals=Arrivals(kind="closed", users=4),
+                sizes=Sizes(kind="independent", prompt=prompt, output=output),
+                prefix_hit_rate=0.0,
+            ),
+            (1000, 500),
+            requests=200,
+            engine={"batch_wait_steps": steps, "batch_wait_share": share},
+        )
+        assert found.ttft_seconds.mean is not None
+        assert found.tpot_seconds.mean is not None
+        return found.ttft_seconds.mean, found.tpot_seconds.mean
+
+    at_once, step = first_token(0, 0.9)
+    # Four prompts never fill 0.9 of the budget: all twenty steps are waited for, but by
+    # who comes while others wait already, and where nobody decodes.
+    assert 15 * step < first_token(20, 0.9)[0] - at_once < 21 * step
+    assert 30 * step < first_token(40, 0.9)[0] - at_once < 42 * step
+    # One prompt is enough to end the wait.
+    assert first_token(20, 0.1)[0] == pytest.approx(at_once, rel=1e-9)
 
 
 def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None:
