@@ -257,6 +257,7 @@ def _runs(rows: Sequence[ServingRow], errors: Sequence[Unseen]) -> list[Run]:
         low, high = next(known[name] for name in classes if name in known)
         kind = Kind(accelerator=row.accelerator, low=low, high=high)
         engine = (row.accelerator, row.engine)
+        own = (row.model, *engine)
         found.append(
             Run(
                 row=row.id,
@@ -268,7 +269,7 @@ def _runs(rows: Sequence[ServingRow], errors: Sequence[Unseen]) -> list[Run]:
                 rate=measured[1],
                 predicted=dict.fromkeys(CONFIDENCES, predicted) | {ROOFLINE: by_roof},
                 sure={name: slower(kind, at) for name, at in CONFIDENCES.items()},
-                popularity=everywhere[engine] - popular[(row.model, *engine)],
+                popularity=everywhere[engine] - popular[own],
             )
         )
     return found
