@@ -34,7 +34,7 @@ def sureness(plan: PlanDocument) -> list[Parts]:
     if known.rows:
         data = (kind.data or "" for kind in known.kinds)
         last = max(each.partition("; ")[2].rpartition(" ")[2] for each in data)
-        said.append(f"{count(known.rows)} rows" + (f" to {last}" if last else ""))
+        said.append(f"{count(known.rows)} rows" + (f", {last}" if last else ""))
     chance = []
     if plan.probability is not None:
         chance.append(f"{plan.probability:.0%} that all promises hold")
