@@ -129,6 +129,27 @@ def test_a_faster_promise_is_never_cheaper() -> None:
     assert prices == sorted(prices, key=float)  # type: ignore[arg-type]
 
 
+def test_what_holds_at_a_slower_promise_is_not_paid_twice() -> None:
+    """Of issue 24: $9.78 an hour at 14 tok/s, where half of it holds."""
+    prices = [
+        planopt.solve(
+            model="llama-3.3-70b",
+            weights="fp8",
+            accelerators="b200",
+            procurement="rent",
+            request_rate="6/s",
+            isl=1500,
+            osl=400,
+            ttft="2s",
+            target=f"{target}tok/s",
+            time_limit="60s",
+        ).cost.usd_per_hour
+        for target in (12, 14)
+    ]
+    assert prices[0] is not None
+    assert prices[0] == prices[1]
+
+
 class _Asked:
     percentile = "p95"
     ttft_seconds = 1.0

@@ -4,7 +4,6 @@
 //! Of the cheapest, the least price of so many replicas of one size to read and so many of one to
 //! answer; of the fastest, the most requests that so many accelerators read and answer.
 
-use super::Kind;
 use super::found::{PoolsAim, PoolsRequest};
 use super::side::Bound;
 use crate::bill::{Cluster, HostSet, Packed, filled, packed};
@@ -43,21 +42,19 @@ impl<'r> Best<'r> {
         }
     }
 
-    /// Looks at what stands on some kinds of hardware, on one and on two of them.
-    pub(super) fn add(&mut self, kinds: &[Kind]) {
-        self.kinds += kinds.len();
-        for kind in kinds {
-            for (sizes, bounds) in self.sizes.iter_mut().zip(&kind.bounds) {
-                let of_size = |bound: &Bound| (bound.placement.accelerators(), bound.rate);
-                sizes.extend(bounds.iter().map(of_size));
-            }
-            if let Some(rate) = self.rate {
-                self.price(kind, rate);
-            }
+    /// Looks at what stands on a kind of hardware, alone and with those before it.
+    pub(super) fn add(&mut self, system: &System, of_pools: &[Vec<Bound>; 2]) {
+        self.kinds += 1;
+        for (sizes, bounds) in self.sizes.iter_mut().zip(of_pools) {
+            let of_size = |bound: &Bound| (bound.placement.accelerators(), bound.rate);
+            sizes.extend(bounds.iter().map(of_size));
+        }
+        if let Some(rate) = self.rate {
+            self.price(system, of_pools, rate);
         }
     }
 
-    fn price(&mut self, kind: &Kind, rate: f64) {
+    fn price(&mut self, system: &System, of_pools: &[Vec<Bound>; 2], rate: f64) {
         let enough = |bound: &Bound| {
             (
                 bound.placement,
@@ -67,7 +64,7 @@ impl<'r> Best<'r> {
         let less = |known: &mut Option<MicroUsd>, price: Option<MicroUsd>| {
             *known = known.iter().copied().chain(price).min();
         };
-        for (apart, bounds) in self.apart.iter_mut().zip(&kind.bounds) {
+        for (apart, bounds) in self.apart.iter_mut().zip(of_pools) {
             for (placement, replicas) in bounds.iter().map(enough) {
                 let hosts = filled(placement, replicas).0;
                 let accelerators = placement.accelerators().saturating_mul(replicas);
@@ -75,16 +72,13 @@ impl<'r> Best<'r> {
                     hosts,
                     accelerators,
                 };
-                less(apart, price(&kind.system, of_pool));
+                less(apart, price(system, of_pool));
             }
         }
-        let [prefill, decode] = &kind.bounds;
+        let [prefill, decode] = of_pools;
         for first in prefill.iter().map(enough) {
             for second in decode.iter().map(enough) {
-                less(
-                    &mut self.together,
-                    price(&kind.system, packed(first, second)),
-                );
+                less(&mut self.together, price(system, packed(first, second)));
             }
         }
     }

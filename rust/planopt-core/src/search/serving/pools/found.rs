@@ -1,6 +1,5 @@
 //! What is asked of two pools, and what was found.
 
-use super::side::Pool;
 use crate::bill::Cluster;
 use crate::bill::HostSet;
 use crate::catalog::Assumptions;
@@ -67,24 +66,6 @@ pub struct PoolsRequest<'q> {
 }
 
 impl PoolsRequest<'_> {
-    /// What of the promises one pool has to keep, for its part of each request.
-    pub(super) fn goal_of(&self, pool: Pool) -> LatencyGoal {
-        let goal = *self.goal;
-        match pool {
-            Pool::Prefill => LatencyGoal {
-                tpot: None,
-                traffic: goal.traffic.of_first_tokens(),
-                output: 1.0,
-                ..goal
-            },
-            Pool::Decode => LatencyGoal {
-                ttft: None,
-                traffic: goal.traffic.of_read_prompts(),
-                ..goal
-            },
-        }
-    }
-
     /// Whether the machines of a replica alone are within the price.
     pub(super) fn affords(&self, system: &System, accelerators: u32) -> bool {
         let machines = HostSet::of(system, accelerators, 0).price();

@@ -79,15 +79,17 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
     let alone = kinds(None);
     let mut result = PoolsResult::default();
     let mut bound = bound::Best::of(request);
-    bound.add(&alone);
+    for kind in &alone {
+        bound.add(&kind.system, &kind.bounds);
+    }
     matched(request, None, &alone, &[], &mut result);
     for joined in worth_joining(&space.networks, &space.systems) {
         if request.stop.load(Ordering::Relaxed) {
             break;
         }
         let mut spread = kinds(Some(joined));
-        bound.add(&spread);
         for kind in &mut spread {
+            bound.add(&kind.system, &kind.bounds);
             // Prompts are read by more replicas, not by larger ones, wherever one host holds one.
             if alone
                 .iter()

@@ -23,6 +23,25 @@ pub(super) enum Pool {
     Decode,
 }
 
+impl Pool {
+    /// What of the promises it has to keep, for its part of each request.
+    fn goal(self, goal: &LatencyGoal) -> LatencyGoal {
+        match self {
+            Self::Prefill => LatencyGoal {
+                tpot: None,
+                traffic: goal.traffic.of_first_tokens(),
+                output: 1.0,
+                ..*goal
+            },
+            Self::Decode => LatencyGoal {
+                ttft: None,
+                traffic: goal.traffic.of_read_prompts(),
+                ..*goal
+            },
+        }
+    }
+}
+
 /// A layout of one pool's replicas, ready to be asked about any rate of requests.
 #[derive(Clone, Debug)]
 pub(super) struct Side<'a> {
@@ -113,7 +132,7 @@ impl<'a> PoolContext<'_, 'a> {
         let request = self.request;
         let stages = self.stages();
         let fabric = self.system.fabric(request.assumptions);
-        let goal = request.goal_of(pool);
+        let goal = pool.goal(request.goal);
         let mut bounds: Vec<Bound> = self
             .layouts
             .par_iter()
@@ -216,7 +235,7 @@ impl<'a> PoolContext<'_, 'a> {
             Pool::Decode => RequestOverhead::default(),
         };
         let steps = ReplicaSteps { replica, in_flight };
-        let traffic = self.request.goal_of(pool).traffic;
+        let traffic = pool.goal(goal).traffic;
         Side {
             system: self.system,
             layout,
