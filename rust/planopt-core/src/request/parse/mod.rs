@@ -198,9 +198,11 @@ mod tests {
         each.collect()
     }
 
-    /// A question of `compare` that is about a run is one of `train`.
+    /// A question of `compare` or `explore` that is about a run is one of `train`.
     fn is_of_a_run(command: &str, path: &str) -> bool {
-        command == "compare" && fields("train").contains(path) && !fields(command).contains(path)
+        matches!(command, "compare" | "explore")
+            && fields("train").contains(path)
+            && !fields(command).contains(path)
     }
 
     /// A value that an option may have.
