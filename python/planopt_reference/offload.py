@@ -51,19 +51,19 @@ def _accelerators_of_a_host(links: Fabric) -> int:
 )
 def offloaded_bytes(stage: Stage, rank: Rank) -> float:
     """Return the bytes of one rank of a stage that rest in its host."""
-    return _share(stage, _resting(stage, rank), rank)
+    return _share(stage, _offloaded(stage, rank), rank)
 
 
 # Section 10, freed_j.
 def freed_bytes(stage: Stage, rank: Rank) -> float:
     """Return what of them the accelerator need not have room for."""
     at_hand = 0 if rank.compute.own is not None else _LAYERS_AT_HAND
-    return _share(stage, max(0, _resting(stage, rank) - at_hand), rank)
+    return _share(stage, max(0, _offloaded(stage, rank) - at_hand), rank)
 
 
 def offloaded_share(stage: Stage, rank: Rank) -> float:
     """Return the share of a stage's layers that rest in its host."""
-    return _resting(stage, rank) / len(stage.layers) if stage.layers else 0.0
+    return _offloaded(stage, rank) / len(stage.layers) if stage.layers else 0.0
 
 
 # Serving, section 16, "computes".
@@ -76,7 +76,7 @@ def host_bandwidth(rank: Rank, links: Fabric, share: float) -> float:
     return memory * share / _accelerators_of_a_host(links)
 
 
-def _resting(stage: Stage, rank: Rank) -> int:
+def _offloaded(stage: Stage, rank: Rank) -> int:
     """Return how many layers of a stage rest in the host."""
     return 0 if rank.offload is None else min(rank.offload.layers, len(stage.layers))
 

@@ -17,7 +17,7 @@ def render_fit(found: Fit) -> Report:
     on = found.accelerator + (f" under {found.engine}" if found.engine else "")
     before, after = percent(found.error_before), percent(found.error_after)
     factors = [
-        (each.what, f"{each.factor:.3f} x", _how_sure(each)) for each in found.factors
+        (each.what, f"{each.factor:.3f} x", _interval(each)) for each in found.factors
     ]
     figures = [
         (
@@ -42,7 +42,7 @@ def render_fit(found: Fit) -> Report:
     )
 
 
-def _how_sure(factor: FittedFactor) -> str:
+def _interval(factor: FittedFactor) -> str:
     if factor.at_limit:
         return "at its physical limit: something else differs"
     return f"± {percent(factor.uncertainty)}"

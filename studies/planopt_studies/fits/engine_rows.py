@@ -195,7 +195,7 @@ class EngineRows:
     ) -> None:
         self.engine = engine
         self.rows = rows
-        self.fitted = _dealt(rows, sample)
+        self.fitted = _partition(rows, sample)
         """Ids of those that are fitted to; all are judged."""
         self.parameters = engine_parameters(engine)
         self._name = base.name
@@ -303,7 +303,7 @@ class Linear:
         return self.errors + self.slopes @ (coordinates - self.at)
 
 
-def _dealt(rows: Sequence[ServingRow], most: int) -> set[str]:
+def _partition(rows: Sequence[ServingRow], most: int) -> set[str]:
     """Return ids of so many rows, as many of each kind of run as there are."""
     kinds: dict[tuple[object, ...], list[str]] = {}
     for row in random.Random(_SEED).sample(list(rows), len(rows)):
