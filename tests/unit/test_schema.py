@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import write_schema
 from write_schema import KINDS, forms, walk
 
+import planopt
+import planopt.catalog.open as opening
 from planopt.documents.base import Document
 from planopt.documents.plan import PlanDocument
 from planopt.documents.schema import COUNT, properties, sentences, unit_of
@@ -80,3 +83,39 @@ def test_no_name_of_before_is_left() -> None:
 def test_the_page_is_that_of_the_documents() -> None:
     said = "docs/reference/plan.md is old: make schema"
     assert write_schema.PAGE.read_text("utf-8") == write_schema.page(), said
+
+
+OF_THE_CORE_ALONE = {
+    # Kept apart as `cost.parts`, with words.
+    *(f"cost.{part}_usd_per_hour" for part in ("capital", "energy", "financing")),
+    *(f"cost.{part}_usd_per_hour" for part in ("hosting", "rent", "service")),
+}
+
+
+def keys(value: object, path: str = "") -> Iterator[str]:
+    """Every key of a document, with what holds it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{path}.{key}".lstrip(".")
+            yield from keys(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner, path)
+
+
+@pytest.mark.parametrize("door", ["evaluate_serving", "evaluate_training"])
+def test_documents_hold_what_the_core_says(
+    door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = []
+
+    def decoded(text: bytes, type: Any) -> object:
+        answer = msgspec.json.decode(text, type=type)
+        told = msgspec.json.decode(msgspec.json.encode(answer))
+        answers.append(set(keys(msgspec.json.decode(text))) - set(keys(told)))
+        return answer
+
+    monkeypatch.setattr(opening, "decode", decoded)
+    getattr(planopt, door)(model="llama-3.1-8b", accelerator="h100-sxm")
+    assert answers
+    assert set().union(*answers) <= OF_THE_CORE_ALONE
