@@ -8,6 +8,7 @@ no replica exceeds (docs/reference/serving.md, section 8).
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace as change
 from typing import TYPE_CHECKING
 
@@ -52,10 +53,13 @@ class _Found(Struct):
     bound: float | None = None
 
 
-def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPools:
+def two_pools(
+    question: ServingQuestion, until: float, chosen: Build | None = None
+) -> TwoPools:
     """Find the best two pools for a question, and run its load through them.
 
-    Beside a plan they are of its weights, and not much dearer.
+    Beside a plan they are of its weights, and not much dearer. Those that are late are
+    looked for again with more care, until a time on the monotonic clock.
     """
     problem = question.as_asked.problem
     if not _is_asked(problem):
@@ -82,7 +86,7 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
             late = missed(asked.problem, build)
         told = _told(question.catalog, found.best, build, in_time=not late)
         best = best._replace(told=told, build=None if late else build)
-        if not late:
+        if not late or time.monotonic() > until:
             break
         share = {name: 1 / max(times, LEAST_CARE) for name, times in late.items()}
         problem = replace(
@@ -94,14 +98,14 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
 
 
 def better_of(
-    question: ServingQuestion, choice: Choice | None
+    question: ServingQuestion, choice: Choice | None, until: float
 ) -> tuple[Choice | None, TwoPools]:
     """Return the better of what was chosen and of two pools, and the latter."""
     if choice is not None and missed(question.problem, choice.build):
         held = None
     else:
         held = choice
-    two = two_pools(question, held.build if held else None)
+    two = two_pools(question, until, held.build if held else None)
     if two.build is None or (held and not beats(two.build, held)):
         return choice, two
     asked = choice.question if choice else question

@@ -78,7 +78,9 @@ class Serving:
     ) -> tuple[ServingQuestion, Purchase, Build] | None:
         """Lay a purchase out; where latencies are promised, what is shown to hold."""
         if question.problem.percentile is not None:
-            choice, question.pools = better_of(question, settled(question, purchase))
+            until = time.monotonic() + question.problem.time_limit_seconds
+            choice = settled(question, purchase)
+            choice, question.pools = better_of(question, choice, until)
             if choice is not None:
                 choice.question.pools = question.pools
             return choice

@@ -14,6 +14,10 @@ use crate::search::serving::latency::{BEYOND, whole};
 /// Kinds of hardware beyond which pools of two of them are too many to be tried.
 const MOST_KINDS: usize = 32;
 
+/// Accelerators beyond which nobody buys a pool: replicas that answer next to nothing in time would
+/// have to be more than can be counted.
+const MOST_ACCELERATORS: u32 = 1 << 24;
+
 /// Rounding of a rate that is divided into replicas.
 const ROUNDING: f64 = 1e-9;
 
@@ -56,18 +60,17 @@ impl<'r> Best<'r> {
 
     fn price(&mut self, system: &System, of_pools: &[Vec<Bound>; 2], rate: f64) {
         let enough = |bound: &Bound| {
-            (
-                bound.placement,
-                whole((rate / bound.rate - ROUNDING).ceil()),
-            )
+            let replicas = whole((rate / bound.rate - ROUNDING).ceil()).max(1);
+            let accelerators = bound.placement.accelerators().checked_mul(replicas)?;
+            (accelerators <= MOST_ACCELERATORS).then_some((bound.placement, replicas))
         };
         let less = |known: &mut Option<MicroUsd>, price: Option<MicroUsd>| {
             *known = known.iter().copied().chain(price).min();
         };
         for (apart, bounds) in self.apart.iter_mut().zip(of_pools) {
-            for (placement, replicas) in bounds.iter().map(enough) {
+            for (placement, replicas) in bounds.iter().filter_map(enough) {
                 let hosts = filled(placement, replicas).0;
-                let accelerators = placement.accelerators().saturating_mul(replicas);
+                let accelerators = placement.accelerators() * replicas;
                 let of_pool = Packed {
                     hosts,
                     accelerators,
@@ -76,8 +79,8 @@ impl<'r> Best<'r> {
             }
         }
         let [prefill, decode] = of_pools;
-        for first in prefill.iter().map(enough) {
-            for second in decode.iter().map(enough) {
+        for first in prefill.iter().filter_map(enough) {
+            for second in decode.iter().filter_map(enough) {
                 less(&mut self.together, price(system, packed(first, second)));
             }
         }
