@@ -25,7 +25,10 @@ ASKED = (
 def answer(folder: Path, *more: str) -> dict[str, object]:
     done = subprocess.run(
         [sys.executable, "-m", "planopt", *ASKED, *more],
-        env={**os.environ, "PYTHONPATH": f"{folder}:{os.environ['PYTHONPATH']}"},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}",
+        },
         capture_output=True,
         text=True,
         check=True,

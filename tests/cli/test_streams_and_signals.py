@@ -54,7 +54,7 @@ def test_a_reader_that_has_left_is_no_error(command: str) -> None:
 
 
 @pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-"])
-@pytest.mark.parametrize("command", [WRONG, "", "slove"])
+@pytest.mark.parametrize("command", [WRONG, "slove"])
 def test_messages_without_a_place_leave_the_exit_code(
     command: str, stderr: str
 ) -> None:

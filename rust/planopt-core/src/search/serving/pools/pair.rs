@@ -186,9 +186,10 @@ impl<'a> Pair<'_, 'a> {
         let demand = self.request.demand;
         let cluster = self.cluster(x, y)?;
         let bought = cluster.accelerators();
-        let in_stock = cluster.sets().iter().all(|set| {
-            let stock = demand.stock.get(&set.hardware.accelerator.id);
-            stock.is_none_or(|&stock| set.accelerators_bought() <= stock)
+        let in_stock = demand.stock.iter().all(|(id, &stock)| {
+            let sets = cluster.sets().iter();
+            let of_it = sets.filter(|set| set.hardware.accelerator.model_id() == id.as_str());
+            of_it.map(HostSet::accelerators_bought).sum::<u32>() <= stock
         });
         let price = cluster.price()?;
         let power = cluster
