@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# The reference is slow: its tests may take longer than others on a busy machine.
+pytestmark = pytest.mark.timeout(600)
+
 QUESTIONS: dict[str, dict[str, Any]] = {
     "the main job": {"target": "5tok/s", "budget": 20_000},
     "the article's": {

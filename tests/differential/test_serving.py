@@ -38,6 +38,9 @@ FORMATS = (
     *("w4a8", "fp8-2:4"),
 )
 
+# The reference is slow: its tests may take longer than others on a busy machine.
+pytestmark = pytest.mark.timeout(600)
+
 
 @dataclass(frozen=True)
 class Sides:

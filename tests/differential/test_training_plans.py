@@ -69,6 +69,9 @@ SAY_NOTHING = (
     *("unit_price_low_usd", "unit_price_high_usd"),
 )
 
+# The reference is slow: its tests may take longer than others on a busy machine.
+pytestmark = pytest.mark.timeout(600)
+
 
 @cache
 def plan_of(question: str) -> dict[str, Any]:
