@@ -18,6 +18,7 @@ from planopt.toml import loads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planopt.catalog.entries import PriceTag
     from planopt.catalog.open import Catalog
     from planopt.catalog.rows import Row
 
@@ -78,11 +79,12 @@ def quotes(
 ) -> Quotes:
     """Compare quotes with the prices of the catalogs; write them as an overlay."""
     problems: list[Diagnostic] = []
+    tags = [*catalog.price_tags(), *catalog.rent_tags()]
     lines = [
         line
         for file in files
         for row in read_rows(Path(file), REQUIRED, OPTIONAL, problems)
-        if (line := _line(row, catalog))
+        if (line := _line(row, catalog, tags))
     ]
     if problems:
         raise InputError(dict.fromkeys(problems))
@@ -119,14 +121,13 @@ def _at_price(text: str, quote: Quoted) -> str:
     return toml_document(table)
 
 
-def _line(row: Row, catalog: Catalog) -> Quoted | None:
+def _line(row: Row, catalog: Catalog, tags: Sequence[PriceTag]) -> Quoted | None:
     """Read a line and find what it stands beside; what is wrong is remembered."""
     part, price = row.text("part"), row.number("price")
     currency = row.text("currency").upper() or USD
     rate = 1.0 if currency == USD else row.number("usd")
     condition = row.text("condition")
     entity = _entity(catalog, part)
-    tags = [*catalog.price_tags(), *catalog.rent_tags()]
     own = [each for each in tags if each.id in (part, *entity)]
     tag = next((each for each in own if condition in ("", each.condition)), None)
     if not price:

@@ -163,10 +163,11 @@ def _logged(text: str) -> list[dict[str, object]]:
     It tells the second in which a request came; where in it, is drawn by a seed.
     """
     came: dict[str, datetime] = {}
+    last: datetime | None = None
     lengths: dict[str, dict[str, int]] = {"prompt": {}, "output": {}}
     for line in text.splitlines():
         if arrived := LOGGED["arrived"].search(line):
-            came[arrived[2]] = _second(arrived[1], [*came.values()][-1:])
+            came[arrived[2]] = last = _second(arrived[1], last)
         tokens = TOKENS.match(line)
         number = len(tokens[1].split(",")) if tokens and tokens[1] else 0
         if (asked := LOGGED["asked"].search(line)) and number:
@@ -191,10 +192,10 @@ def _logged(text: str) -> list[dict[str, object]]:
     ]
 
 
-def _second(text: str, before: list[datetime]) -> datetime:
+def _second(text: str, before: datetime | None) -> datetime:
     """Read a moment without a year: a log goes on into the next."""
     moment = datetime.strptime(f"2024-{text}+0000", "%Y-%m-%d %H:%M:%S%z")
-    while before and before[0] - moment > timedelta(days=180):
+    while before is not None and before - moment > timedelta(days=180):
         moment += timedelta(days=366)
     return moment
 

@@ -191,10 +191,12 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         )
         return
     deployments: list[Deployment] = []
+    together: Cluster | None = None
     for index, table in enumerate(stated):
         field = f"deployments[{index}]"
         try:
-            together = bought_together(stated, facts) if is_of_pools(stated) else None
+            if together is None and is_of_pools(stated):
+                together = bought_together(stated, facts)
             deployment = _recomputed(table, request, facts, together)
             found = list(
                 _deployment_mismatches(

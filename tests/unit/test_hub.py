@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from configs import CONFIG
 
 import planopt
 from planopt.catalog.huggingface import import_hf
@@ -17,17 +18,6 @@ from planopt.exchange.imports import read_command
 if TYPE_CHECKING:
     from pathlib import Path
 
-CONFIG = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "torch_dtype": "bfloat16",
-}
 ON: dict[str, Any] = {"accelerator": "h100-sxm", "batch": 4, "max_model_len": 4096}
 
 

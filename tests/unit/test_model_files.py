@@ -7,6 +7,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from configs import CONFIG
 
 import planopt
 from planopt.catalog.open import open_catalog
@@ -15,17 +16,6 @@ from planopt.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-CONFIG = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "torch_dtype": "bfloat16",
-}
 PARAMETERS = 8_030_261_248
 """Of Llama 3.1 8B, as its repository says."""
 U32, F32, TEXT, LIST = 4, 6, 8, 9

@@ -10,9 +10,7 @@ use crate::bill::{Cluster, HostSet, Packed, filled, packed};
 use crate::hardware::System;
 use crate::quantity::MicroUsd;
 use crate::search::serving::latency::{BEYOND, whole};
-
-/// Kinds of hardware beyond which pools of two of them are too many to be tried.
-const MOST_KINDS: usize = 32;
+use std::collections::BTreeMap;
 
 /// Accelerators beyond which nobody buys a pool: replicas that answer next to nothing in time would
 /// have to be more than can be counted.
@@ -29,9 +27,8 @@ pub(super) struct Best<'r> {
     together: Option<MicroUsd>,
     /// The least prices of the pools of requests that are read, and answered.
     apart: [Option<MicroUsd>; 2],
-    /// Sizes of a replica with the rate that none of it exceeds, of all kinds of hardware.
-    sizes: [Vec<(u32, f64)>; 2],
-    kinds: usize,
+    /// Sizes of a replica with the rate that none of it exceeds, on any kind of hardware.
+    sizes: [BTreeMap<u32, f64>; 2],
 }
 
 impl<'r> Best<'r> {
@@ -41,17 +38,17 @@ impl<'r> Best<'r> {
             rate: rate(request),
             together: None,
             apart: [None; 2],
-            sizes: [Vec::new(), Vec::new()],
-            kinds: 0,
+            sizes: [BTreeMap::new(), BTreeMap::new()],
         }
     }
 
     /// Looks at what stands on a kind of hardware, alone and with those before it.
     pub(super) fn add(&mut self, system: &System, of_pools: &[Vec<Bound>; 2]) {
-        self.kinds += 1;
         for (sizes, bounds) in self.sizes.iter_mut().zip(of_pools) {
-            let of_size = |bound: &Bound| (bound.placement.accelerators(), bound.rate);
-            sizes.extend(bounds.iter().map(of_size));
+            for bound in bounds {
+                let most = sizes.entry(bound.placement.accelerators()).or_default();
+                *most = most.max(bound.rate);
+            }
         }
         if let Some(rate) = self.rate {
             self.price(system, of_pools, rate);
@@ -103,9 +100,7 @@ impl<'r> Best<'r> {
                     .map(MicroUsd::usd)
             }
             PoolsAim::Throughput => {
-                let most = demand.accelerators?;
-                let few = self.kinds <= MOST_KINDS;
-                few.then(|| self.fastest(most) * self.request.goal.output)
+                Some(self.fastest(demand.accelerators?) * self.request.goal.output)
             }
             PoolsAim::CostPerToken => None,
         }
@@ -115,8 +110,8 @@ impl<'r> Best<'r> {
     fn fastest(&self, accelerators: u32) -> f64 {
         let [prefill, decode] = &self.sizes;
         let mut most = 0.0_f64;
-        for &(of_one, reads) in prefill {
-            for &(of_other, answers) in decode {
+        for (&of_one, &reads) in prefill {
+            for (&of_other, &answers) in decode {
                 for replicas in 1..=accelerators / of_one {
                     let left = (accelerators - replicas * of_one) / of_other;
                     let matched = f64::from(replicas) * reads;

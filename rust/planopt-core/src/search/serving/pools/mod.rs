@@ -15,7 +15,7 @@ use self::found::better;
 use self::pair::Pair;
 use self::side::{Bound, Pool, PoolContext, Side};
 use crate::hardware::{Connection, NetworkLine, Rates, Space, System};
-use crate::parallel::Layout;
+use crate::parallel::{Layout, Stage, stages};
 use crate::quantity::{Bytes, MicroUsd};
 use crate::search::serving::layouts::{all_layouts, context_ranks};
 use crate::serving::{Prepared, prompt_cache};
@@ -52,6 +52,8 @@ fn same_hardware(one: &System, other: &System) -> bool {
 pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResult<'a> {
     let context_ranks = context_ranks(request.question, request.assumptions);
     let layouts = all_layouts(request.transformer, request.accelerators, context_ranks);
+    let longest = layouts.iter().map(|layout| layout.pp).max();
+    let stages = stages(request.transformer, longest.unwrap_or(1));
     let prepared: Vec<(System<'a>, Prepared)> = space
         .systems
         .iter()
@@ -72,7 +74,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
             .par_iter()
             .filter(|(system, _)| network.is_none_or(|network| system.takes(&network)))
             .filter_map(|(system, prepared)| {
-                kind(request, &layouts, system.over(network), prepared)
+                kind(request, (&layouts, &stages), system.over(network), prepared)
             })
             .collect()
     };
@@ -146,7 +148,7 @@ fn worth_joining<'a>(networks: &[Connection<'a>], systems: &[System<'a>]) -> Vec
 
 fn kind<'a>(
     request: &PoolsRequest,
-    layouts: &[Layout],
+    (layouts, stages): (&[Layout], &[Vec<Stage>]),
     system: System<'a>,
     prepared: &Prepared,
 ) -> Option<Kind<'a>> {
@@ -155,6 +157,7 @@ fn kind<'a>(
     let context = PoolContext {
         request,
         layouts,
+        stages,
         system,
         prepared,
     };

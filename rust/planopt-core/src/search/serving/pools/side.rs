@@ -4,7 +4,7 @@ use super::found::PoolsRequest;
 use crate::catalog::RequestOverhead;
 use crate::hardware::{Fabric, System};
 use crate::load::Arrivals;
-use crate::parallel::{Layout, Placement, Stage, stages};
+use crate::parallel::{Layout, Placement, Stage};
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::in_time::largest_in_time;
 use crate::search::serving::latency::{LEAST_LOAD, Most, whole};
@@ -121,6 +121,8 @@ pub(super) fn poisson(per_second: f64) -> Arrivals {
 pub(super) struct PoolContext<'g, 'a> {
     pub(super) request: &'g PoolsRequest<'g>,
     pub(super) layouts: &'g [Layout],
+    /// By their number, from one.
+    pub(super) stages: &'g [Vec<Stage>],
     pub(super) system: System<'a>,
     pub(super) prepared: &'g Prepared,
 }
@@ -130,7 +132,6 @@ impl<'a> PoolContext<'_, 'a> {
     /// could carry most by accelerator first.
     pub(super) fn bounds(&self, pool: Pool) -> Vec<Bound> {
         let request = self.request;
-        let stages = self.stages();
         let fabric = self.system.fabric(request.assumptions);
         let goal = pool.goal(request.goal);
         let mut bounds: Vec<Bound> = self
@@ -141,9 +142,9 @@ impl<'a> PoolContext<'_, 'a> {
                 if !request.affords(&self.system, placement.accelerators()) {
                     return None;
                 }
-                let replica = self.replica(layout, placement, &fabric, &stages)?;
-                let alone = replica.prefill().seconds.0;
-                if goal.ttft.is_some_and(|most| alone > most) {
+                let replica = self.replica(layout, placement, &fabric)?;
+                let is_late = |most| replica.prefill().seconds.0 > most;
+                if goal.ttft.is_some_and(is_late) {
                     return None;
                 }
                 let most = Most::of(&replica, &goal, layout.pp, request.assumptions)?;
@@ -170,11 +171,10 @@ impl<'a> PoolContext<'_, 'a> {
     pub(super) fn sides(&self, pool: Pool, bounds: &[Bound]) -> Vec<Side<'a>> {
         let request = self.request;
         let fabric = self.system.fabric(request.assumptions);
-        let stages = self.stages();
         let some = &bounds[..bounds.len().min(MOST_SIZES)];
         some.par_iter()
             .filter_map(|bound| {
-                let replica = self.replica(bound.layout, bound.placement, &fabric, &stages)?;
+                let replica = self.replica(bound.layout, bound.placement, &fabric)?;
                 let mut side = self.side(&replica, bound, pool);
                 if pool == Pool::Decode {
                     let goal = request.goal;
@@ -185,21 +185,15 @@ impl<'a> PoolContext<'_, 'a> {
             .collect()
     }
 
-    fn stages(&self) -> Vec<Vec<Stage>> {
-        let longest = self.layouts.iter().map(|layout| layout.pp).max();
-        stages(self.request.transformer, longest.unwrap_or(1))
-    }
-
     fn replica<'r>(
         &'r self,
         layout: Layout,
         placement: Placement,
         fabric: &'r Fabric,
-        stages: &'r [Vec<Stage>],
     ) -> Option<Replica<'r>> {
         Some(Replica::new(
             self.prepared.rank(layout.degrees())?,
-            stages.get(layout.pp as usize - 1)?,
+            self.stages.get(layout.pp as usize - 1)?,
             fabric,
             placement,
             self.request.question,
