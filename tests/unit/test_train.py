@@ -181,15 +181,50 @@ def test_what_flips_a_plan_is_what_a_whole_search_finds(
     tokens: float, acquire: str
 ) -> None:
     """Only clusters up to a price are looked at first: nothing cheaper is missed."""
-    question = {**SMALL, "accelerators": "l40s,rtx-4090,h100-sxm", "tokens": tokens}
-    plan = planopt.train(**question, deadline="10d", procurement=acquire)
-    assert plan.sensitivity
+    question = {
+        **SMALL,
+        "accelerators": "l40s,rtx-4090,h100-sxm",
+        "tokens": tokens,
+        "deadline": "10d",
+        "procurement": acquire,
+    }
+    plan = planopt.train(**question)
+    assert plan.price_usd is not None
+    network = plan.deployments[0].hardware.network
+    asked = [flip.change.split()[0] for flip in plan.sensitivity]
+    assert asked.count("--deadline") == 2
+    assert ("--network" in asked) is (network is not None)
     for flip in plan.sensitivity:
-        deadline = flip.change.removeprefix("--deadline ")
-        whole = planopt.train(**question, deadline=deadline, procurement=acquire)
+        option, value = flip.change.removeprefix("--").split()
+        whole = planopt.train(**{**question, option: value})
         assert flip.price_usd == whole.price_usd
         same = whole.bill_of_materials == plan.bill_of_materials
         assert flip.choice_changes is not same
+
+
+NEXT_RATES = {
+    "infiniband-200g": {
+        "ethernet-100g-cx5,ethernet-100g-e810",
+        "ethernet-400g,infiniband-400g",
+    },
+    "infiniband-400g": {"ethernet-200g,infiniband-200g"},
+}
+
+
+@pytest.mark.parametrize("deadline", ["30d", "60d"])
+def test_what_a_network_is_worth_is_told_by_one_step_of_its_rate(deadline: str) -> None:
+    question = {**LLAMA, "accelerators": "h100-sxm", "deadline": deadline}
+    plan = planopt.train(**question)
+    network = plan.deployments[0].hardware.network
+    told = [each for each in plan.sensitivity if each.change.startswith("--network ")]
+    best = plan.price_usd or 0.0
+    assert {each.change.removeprefix("--network ") for each in told} == NEXT_RATES[
+        str(network)
+    ]
+    for each in told:  # Neither is better, or it would be the plan.
+        assert each.price_usd is None or each.price_usd >= best > 0
+    pinned = planopt.train(**question, network=network)
+    assert not any("network" in each.change for each in pinned.sensitivity)
 
 
 def test_all_accelerators_are_searched() -> None:

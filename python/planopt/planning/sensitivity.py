@@ -5,10 +5,12 @@ Each is the question with an edit, asked again.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, convert, structs
 
+from planopt._native import parse_quantity
 from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.explanations import Sensitivity, Step
 from planopt.options import Edit
@@ -22,6 +24,7 @@ from planopt.units import SECONDS_PER_DAY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.serving.build import Build
@@ -69,6 +72,7 @@ def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity
         **_higher_target(question.problem, chosen),
         **_pcie_classes(question),
         **_other_sessions(question.problem),
+        **_other_networks(question, chosen.deployments[0].hardware.network),
     }
     if is_wide(question):
         edits = {}
@@ -149,6 +153,31 @@ def _pcie_classes(question: ServingQuestion) -> dict[str, Edit]:
     }
 
 
+def _other_networks(
+    question: ServingQuestion | TrainingQuestion, network: str | None
+) -> dict[str, Edit]:
+    """Ask for networks one step slower and faster: what the network is worth."""
+    if network is None or question.problem.networks or not question.had_time:
+        return {}
+    catalog = question.catalog
+    by_rate: dict[float, list[str]] = {}
+    for each in catalog.list("network"):
+        if catalog.text("network", each.id, "nic.price") is not None:
+            by_rate.setdefault(_line_rate(catalog, each.id), []).append(each.id)
+    rates = sorted(by_rate)
+    place = bisect_left(rates, _line_rate(catalog, network))
+    steps = [*rates[:place][-1:], *rates[place + 1 :][:1]]
+    lists = [",".join(by_rate[rate]) for rate in steps]
+    return {f"--network {names}": Edit({"network": names}) for names in lists}
+
+
+def _line_rate(catalog: Catalog, network: str) -> float:
+    """Bytes per second of a port."""
+    link = catalog.text("network", network, "link") or ""
+    rate = catalog.text("link", link, "bandwidth") or "0 B/s"
+    return parse_quantity(rate, "bytes_per_second")
+
+
 def _full_pipeline(question: ServingQuestion, chosen: Build) -> Iterator[Sensitivity]:
     """Say what a full pipeline would do, where the question keeps it from filling."""
     for deployment in chosen.deployments:
@@ -187,12 +216,10 @@ def _with_in_flight(
 def run_sensitivities(
     question: TrainingQuestion, chosen: TrainingBuild
 ) -> tuple[Sensitivity, ...]:
-    """Ask again with less time and with more."""
+    """Ask again with less time and with more, and on slower and faster networks."""
     deadline = question.problem.deadline_seconds
-    if deadline is None:
-        return ()
-    asked = [(share, share * deadline) for share in DEADLINES]
-    return tuple(
+    asked = [(share, share * deadline) for share in DEADLINES if deadline]
+    in_other_times = (
         _told_of_run(
             f"--deadline {span(seconds / SECONDS_PER_DAY)}",
             chosen,
@@ -200,6 +227,13 @@ def run_sensitivities(
         )
         for share, seconds in asked
     )
+    over_other_networks = (
+        _told_of_run(change, chosen, question.edited(edit).best())
+        for change, edit in _other_networks(
+            question, chosen.deployment.hardware.network
+        ).items()
+    )
+    return (*in_other_times, *over_other_networks)
 
 
 def _told_of_run(
