@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from msgspec import structs
 
-from planopt.acquisition import BUYING, Acquisition, Way
 from planopt.catalog.entries import Pricing
 from planopt.catalog.installed import BUNDLED, date_of, newer
 from planopt.confidence import factors, left_out, share
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.options import Asked
 
-Condition = Literal["new", "used", "any"]
-"""What accelerators are bought as; by either, at the lower price."""
+CLASSES: Final = ("hyperscaler", "cloud", "marketplace")
+"""Who answers for a machine that is rented."""
 
 MarketT = TypeVar("MarketT", bound="Market")
 
@@ -46,15 +45,18 @@ class Market(Request, frozen=True, kw_only=True):
     """Accelerators of which too little was measured."""
 
     @property
-    def acquisition(self) -> Acquisition:
-        """How hardware is come by."""
-        return Acquisition(
-            way=msgspec.convert(self.procurement, Way),
-            terms=self.billing or BUYING.terms,
-            providers=self.providers,
-            regions=self.regions,
-            classes=self.provider_classes,
-        )
+    def rents(self) -> bool:
+        """Whether anything may be rented."""
+        return self.procurement in ("rent", "both")
+
+    def rent_request(self) -> dict[str, object]:
+        """Put what may be rented as the core takes it; nothing named is all of it."""
+        return {
+            "terms": self.billing or ("on-demand",),
+            "providers": self.providers,
+            "regions": self.regions,
+            "classes": self.provider_classes,
+        }
 
     def rack_units(self, catalog: Catalog) -> float | None:
         """Return the height there is, in rack units, if it is limited."""

@@ -46,7 +46,7 @@ def cost_at(question: dict[str, Any], part: PriceRange, usd: float) -> float:
     with Solver() as solver:
         best = ServingQuestion(catalog, problem, solver, asked).best()
     assert best is not None
-    return best.usd_per_hour if problem.acquisition.hourly else best.price_usd
+    return best.usd_per_hour if problem.hourly else best.price_usd
 
 
 def cost_of_choice(plan: Plan, part: PriceRange, usd: float) -> float:

@@ -10,7 +10,6 @@ import pytest
 import write_options
 
 import planopt
-from planopt.acquisition import Way
 from planopt.article.published import published_figures
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
@@ -18,9 +17,9 @@ from planopt.cli.build import _completed
 from planopt.cli.program import program
 from planopt.errors import InputError
 from planopt.fleets.plan import plan_fleet
-from planopt.market import Condition, read_market
+from planopt.market import read_market
 from planopt.options import Asked, Option, completed, given, table, taken_by, unknown
-from planopt.serving.question_types import MEAN, PERCENTILES, Goal, Overlap, Problem
+from planopt.serving.question_types import MEAN, PERCENTILES, Goal, Problem
 from planopt.sweeps import read_study
 from planopt.training.problem import TrainingProblem
 
@@ -162,9 +161,6 @@ def test_a_misspelt_keyword_is_an_error_of_types(
 def test_words_of_the_table_are_those_of_the_types() -> None:
     words = {name: option.choices for name, option in taken_by("solve").items()}
     assert words["objective"] == get_args(Goal)
-    assert words["overlap"] == get_args(Overlap)
-    assert {*words["procurement"], "own"} == set(get_args(Way))
-    assert words["condition"] == get_args(Condition)
     assert words["percentile"] == (*PERCENTILES, MEAN)
 
 

@@ -33,7 +33,7 @@ def other_builds(
     Hosts and networks of it are folded into that one. Beside two pools, one pool of the
     same accelerators is another build.
     """
-    top, hourly = question.problem.top, question.problem.acquisition.hourly
+    top, hourly = question.problem.top, question.problem.hourly
     others: list[Alternative] = []
     seen = {_kind(chosen)}
     for other in builds:

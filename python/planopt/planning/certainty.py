@@ -121,7 +121,7 @@ def priced(
 ) -> PlanT:
     """Add prices at other confidences, where asking does not take long."""
     problem = question.problem
-    if problem.objective != "cheapest" or problem.acquisition.rents:
+    if problem.objective != "cheapest" or problem.rents:
         return plan
     return replace(
         plan,

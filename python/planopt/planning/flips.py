@@ -44,7 +44,7 @@ def flips(question: ServingQuestion, chosen: Build, band: float) -> tuple[Flip, 
 
 
 def _of_cost(question: ServingQuestion, chosen: Build, band: float) -> Iterator[Flip]:
-    if not question.problem.acquisition.hourly:
+    if not question.problem.hourly:
         return
     cost = question.catalog.cost
     for name, option in OF_AN_HOUR.items():

@@ -93,7 +93,7 @@ def frontier(**options: Unpack[FrontierOptions]) -> Frontier:
     found = find_units(counted, problem, Aim(each_batch_up_to=DEFAULT_BATCHES))
     rows = msgspec.structs.asdict(found.listed())
     capital, price = rows.pop("capital_micro_usd"), rows.pop("price_micro_usd")
-    micro_usd = capital if problem.acquisition.hourly else price
+    micro_usd = capital if problem.hourly else price
     rows["price_usd"] = [each / MICRO_USD for each in micro_usd]
     columns = {name: list(rows[name]) for name in COLUMNS} if len(found) else {}
     return Frontier(columns)

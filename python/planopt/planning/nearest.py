@@ -7,11 +7,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planopt.acquisition import CLASSES
 from planopt.catalog.open import LIMITED_TO
 from planopt.catalog.quality import cost_in_quality
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.errors import InputError
+from planopt.market import CLASSES
 from planopt.options import Edit, taken_by
 from planopt.planning.held_back import held_back, span
 from planopt.price_sources import is_rough
@@ -23,7 +23,6 @@ from planopt.units import SECONDS_PER_DAY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planopt.acquisition import Acquisition
     from planopt.catalog.entries import Model
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.procurement.problem import Purchase
@@ -220,7 +219,7 @@ def _limit(problem: Problem, name: str) -> Limit:
     if name.startswith("stock:"):
         part = name.removeprefix("stock:")
         return Limit(name=name, value=f"{problem.stock[part]} of {part}")
-    hourly = name == "budget" and problem.acquisition.hourly
+    hourly = name == "budget" and problem.hourly
     said = SAID["budget per hour" if hourly else name].format(problem)
     if name == "target" and problem.percentile:
         said += f" at {problem.percentile}"
@@ -264,13 +263,13 @@ def _used(question: ServingQuestion) -> Iterator[Change]:
 
 def _rented(question: ServingQuestion) -> Iterator[Change]:
     """Ask for offers, or for all of them, where nothing that was named can be had."""
-    acquisition = question.problem.acquisition
+    problem = question.problem
     if question.found.search.candidates_covered:
         return
-    if not acquisition.rents:
+    if not problem.rents:
         edit = Edit({"procurement": "rent"}, "rented, not bought", without=("budget",))
         yield from _asked(question, edit)
-    elif len(acquisition.classes) < len(CLASSES):
+    elif len(problem.provider_classes) < len(CLASSES):
         note = "from marketplaces too, where nobody answers for a machine"
         yield from _asked(question, Edit({"provider_class": "any"}, note))
 
@@ -407,7 +406,7 @@ def why_no_cluster(question: TrainingQuestion, purchase: Purchase) -> Infeasibil
 
 def _drops(problem: TrainingProblem) -> dict[str, Edit]:
     """List the limits that are set, with what leaves each of them out."""
-    largest, acquisition = _largest_cluster(), problem.acquisition
+    largest = _largest_cluster()
     # Without a deadline the aim would be another one.
     no_deadline = Edit({"deadline": "", "objective": problem.objective})
     any_kind = Edit({"accelerators": "", "exclude": ""})
@@ -423,15 +422,16 @@ def _drops(problem: TrainingProblem) -> dict[str, Edit]:
         "networks": (problem.networks or None, Edit({"network": ""}, "any other")),
         "max-accelerators": (largest, Edit({"max_accelerators": largest})),
         "redundancy": (problem.redundancy, Edit({"redundancy": ""}, AS_ASSUMED)),
-        "places": (_places(acquisition) or None, anywhere),
+        "places": (_places(problem) or None, anywhere),
     }
     return {name: edit for name, (limit, edit) in drops.items() if limit is not None}
 
 
-def _places(acquisition: Acquisition) -> tuple[str, ...]:
+def _places(problem: TrainingProblem) -> tuple[str, ...]:
     """Name from whom a run is rented and where, if not from anybody, anywhere."""
-    classes = acquisition.classes if len(acquisition.classes) < len(CLASSES) else ()
-    return *acquisition.providers, *acquisition.regions, *classes
+    classes = problem.provider_classes
+    named = classes if len(classes) < len(CLASSES) else ()
+    return *problem.providers, *problem.regions, *named
 
 
 def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
@@ -461,14 +461,13 @@ def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
 def _limit_of_run(problem: TrainingProblem, name: str) -> str:
     if name == "deadline":
         return f"<= {span((problem.deadline_seconds or 0.0) / SECONDS_PER_DAY)}"
-    acquisition = problem.acquisition
     named: dict[str, Iterable[str]] = {
         "stock": (f"{count} of {part}" for part, count in problem.stock.items()),
         "accelerators": problem.accelerators
         or (f"not {each}" for each in problem.exclude),
         "hosts": problem.hosts,
         "networks": problem.networks,
-        "places": _places(acquisition),
+        "places": _places(problem),
     }
     return ", ".join(named[name]) if name in named else SAID[name].format(problem)
 
@@ -558,7 +557,7 @@ def _more_money(
         return
     if isinstance(cheapest, TrainingBuild):
         budget = _rounded_up(cheapest.price_usd, RUN_BUDGET_STEP_USD)
-    elif question.problem.acquisition.hourly:
+    elif question.problem.hourly:
         budget = f"{math.ceil(cheapest.usd_per_hour * 100) / 100:.2f}/h"
     else:
         budget = _rounded_up(cheapest.price_usd, BUDGET_STEP_USD)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from planopt.acquisition import CLASSES
 from planopt.documents.parts import NotConsidered
+from planopt.market import CLASSES
 from planopt.planning.question import TrainingQuestion
 from planopt.planning.sensitivity import is_wide
 
@@ -76,11 +76,11 @@ def not_considered(
         "exclude": (*problem.exclude, *problem.left_out),
         "hosts": [],
     }
-    rent = problem.acquisition.rent_request()
+    rent = problem.rent_request()
     asked: list[dict[str, object]] = []
     if problem.procurement != "rent":
         asked.append({"hardware": hardware})
-    if problem.acquisition.rents:
+    if problem.rents:
         asked.append({"hardware": hardware, "rent": rent})
     every = [question.catalog.ask("left_out", one, _LeftOut) for one in asked]
     first, *more = every
@@ -110,7 +110,7 @@ def not_considered(
     )
     others = (
         *accelerators,
-        *_of_classes(problem.acquisition.classes, every[-1].class_),
+        *_of_classes(problem.provider_classes, every[-1].class_),
     )
     if isinstance(question, TrainingQuestion):
         return others

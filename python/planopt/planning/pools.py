@@ -66,7 +66,7 @@ def two_pools(
         return NO_POOLS
     if chosen is not None:
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
-        if problem.objective == "cheapest" and not problem.acquisition.hourly:
+        if problem.objective == "cheapest" and not problem.hourly:
             most = MUCH_DEARER * chosen.price_usd
             problem = replace(problem, budget_usd=min(most, problem.budget_usd or most))
     best = NO_POOLS
@@ -128,7 +128,7 @@ def beats(two: Build, choice: Choice) -> bool:
             at_load(each.cost, carried(each), duty).usd_per_million_tokens or math.inf
             for each in (one, two)
         )
-    elif problem.acquisition.hourly:
+    elif problem.hourly:
         ours, theirs = one.usd_per_hour, two.usd_per_hour
     else:
         ours, theirs = one.price_usd, two.price_usd
@@ -146,7 +146,7 @@ def _bounded(problem: Problem, two: TwoPools, held: Choice | None) -> Purchase:
     assert two.build is not None
     feasible = Purchase(status="feasible", why="space")
     known = held.purchase if held else Purchase(status="unknown")
-    if two.bound is None or problem.acquisition.hourly or held is None:
+    if two.bound is None or problem.hourly or held is None:
         return feasible
     bound = None
     if problem.objective == "throughput" and known.gap is not None:

@@ -60,7 +60,7 @@ def uncertainty(
 
 def _paid(question: ServingQuestion, build: Build | Alternative) -> float:
     """Return what a build costs, in the money that was asked about."""
-    usd = build.usd_per_hour if question.problem.acquisition.hourly else build.price_usd
+    usd = build.usd_per_hour if question.problem.hourly else build.price_usd
     return usd or 0.0
 
 
@@ -102,7 +102,7 @@ class _Part:
             == (self.line.kind, self.line.id, self.line.name, False)
         ]
         number = sum(quantity for quantity, _ in bills)
-        if not self._question.problem.acquisition.hourly:
+        if not self._question.problem.hourly:
             return number
         if self.line.kind == "instance":
             reserved = (self._terms or "").startswith("reserved")
@@ -138,7 +138,7 @@ def _limit(
     def cost_of_chosen(usd: float) -> float:
         return own + slope * (usd - part.price)
 
-    tolerance = 1 / MICRO_USD if question.problem.acquisition.hourly else CENT
+    tolerance = 1 / MICRO_USD if question.problem.hourly else CENT
     usd = part.price * (1 + share)
     end = part.ask(usd)
     if end is None or _paid(question, end) >= cost_of_chosen(usd) - tolerance:

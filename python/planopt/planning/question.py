@@ -195,7 +195,7 @@ class ServingQuestion(Question[Problem, Build]):
         if money * self._reach >= LAST_CAP_USD:
             return Aim()
         price = money * self._reach
-        if not self.problem.acquisition.hourly:
+        if not self.problem.hourly:
             return Aim(price_cap_usd=price)
         is_lost = price_of_an_hourly_dollar(self.catalog.cost) is not None
         # What is rented for a share of the time is paid for no less than that.
@@ -205,7 +205,7 @@ class ServingQuestion(Question[Problem, Build]):
     @property
     def _reach(self) -> float:
         """Purchase money that a dollar of the money asked about stands for."""
-        if not self.problem.acquisition.hourly:
+        if not self.problem.hourly:
             return 1.0
         return price_of_an_hourly_dollar(self.catalog.cost) or HOURS_PER_YEAR
 
@@ -238,7 +238,7 @@ class ServingQuestion(Question[Problem, Build]):
 
     def limits_of(self, problem: Problem) -> Limits:
         """Limits of a problem, as the purchase takes them."""
-        hourly = problem.acquisition.hourly
+        hourly = problem.hourly
         budget = problem.budget_usd_per_hour if hourly else problem.budget_usd
         capital = problem.budget_usd if hourly else None
         return Limits(
@@ -297,7 +297,7 @@ class ServingQuestion(Question[Problem, Build]):
 
     def near(self, chosen: Build) -> ServingQuestion:
         """Look first up to about the price of a known answer to another question."""
-        if not self.problem.acquisition.hourly:
+        if not self.problem.hourly:
             self.first_cap_usd = max(FIRST_CAP_USD, MUCH_DEARER * chosen.price_usd)
         return self
 

@@ -13,7 +13,6 @@ from planopt.serving.hosted import hosted_prices
 from planopt.units import HOURS_PER_DAY
 
 if TYPE_CHECKING:
-    from planopt.acquisition import Way as WayOf
     from planopt.catalog.entries import CostAssumptions
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
     """Put both ways side by side, where renting was asked about."""
-    if not question.problem.acquisition.hourly:
+    if not question.problem.hourly:
         return None
     owned: Build | None = chosen
     rented: Build | None = chosen
@@ -41,7 +40,7 @@ def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
     )
 
 
-def _by(question: ServingQuestion, way: WayOf) -> ServingQuestion:
+def _by(question: ServingQuestion, way: str) -> ServingQuestion:
     """Ask the same of one way alone, within no other money than by the hour."""
     return question.about(procurement=way)
 

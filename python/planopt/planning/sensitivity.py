@@ -316,7 +316,7 @@ def _worth(question: ServingQuestion, chosen: Build, name: str, edit: Edit) -> S
     other = question.edited(edit).best()
     if other is None:  # Not in time: a wider limit has every plan of the narrower.
         return Step(limit=name, step=said)
-    hourly = question.problem.acquisition.hourly
+    hourly = question.problem.hourly
     saved = (
         chosen.usd_per_hour - other.usd_per_hour
         if hourly

@@ -98,7 +98,7 @@ class Serving:
         """Put a purchase into a plan, without what needs further questions."""
         if late := missed(question.problem, chosen):
             return self._none_holds(question, purchase, chosen, late, started)
-        hourly = question.problem.acquisition.hourly
+        hourly = question.problem.hourly
         bound = None
         if purchase.bound_micro_usd is not None:
             # An hour of a unit is rounded up to a millionth of a dollar.

@@ -14,9 +14,7 @@ PERCENTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.9
 MEAN = "mean"
 """What they can be judged by else."""
 
-
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
-Overlap = Literal["none", "two-batch"]
 
 
 class Problem(Market, frozen=True, kw_only=True):
@@ -82,7 +80,7 @@ class Problem(Market, frozen=True, kw_only=True):
     @property
     def money(self) -> float | None:
         """The budget of everything, in the money that is asked about."""
-        if self.acquisition.hourly:
+        if self.hourly:
             return self.budget_usd_per_hour
         return self.budget_usd
 

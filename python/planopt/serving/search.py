@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from planopt.acquisition import is_offer
 from planopt.door import written
 from planopt.procurement.found import Found
 from planopt.serving.load import promised
@@ -60,19 +59,19 @@ def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
             "batches_that_share": shared,
             "aim": aim.aim,
             "builds": problem.top + 1,
-            "hourly": problem.acquisition.hourly,
+            "hourly": problem.hourly,
         }
         if problem.procurement != "rent":
             cap = {"price_cap_usd": aim.price_cap_usd}
             yield {**asked, "search": {**asked["search"], **cap}}
-        if problem.acquisition.rents:
-            offers = [each for each in problem.hosts if is_offer(each)]
+        if problem.rents:
+            offers = [each for each in problem.hosts if _is_offer(each)]
             cap = {"price_cap_usd": aim.rent_cap_usd_per_hour}
             yield {
                 **asked,
                 "search": {**asked["search"], **cap},
                 "hardware": {**asked["hardware"], "hosts": offers},
-                "rent": problem.acquisition.rent_request(),
+                "rent": problem.rent_request(),
             }
 
 
@@ -86,8 +85,13 @@ def sought(problem: Problem, weights: str | None) -> dict[str, Any]:
             **problem.asked["hardware"],
             "accelerators": problem.accelerators,
             "exclude": (*problem.exclude, *problem.left_out),
-            "hosts": [each for each in problem.hosts if not is_offer(each)],
+            "hosts": [each for each in problem.hosts if not _is_offer(each)],
             "within_host": problem.within_host,
         },
         "search": dict(problem.asked["search"]),
     }
+
+
+def _is_offer(host: str) -> bool:
+    """Whether a host is an instance for rent: ``provider/instance/region``."""
+    return "/" in host
