@@ -26,15 +26,14 @@ if TYPE_CHECKING:
     from planopt.documents.training import TrainingDocument
     from planopt.documents.validation import Validation
     from planopt.errors import Infeasible, InputError, InternalError, PlanoptError
+    from planopt.homes import serve_neighbours, train_islands
     from planopt.measurement.run import calibrate
     from planopt.planning.compare import compare
     from planopt.planning.evaluate import evaluate_serving
     from planopt.planning.evaluate import evaluate_serving as evaluate
     from planopt.planning.frontier import frontier
     from planopt.planning.per_dollar import per_dollar
-    from planopt.serving.neighbours import serve_neighbours
     from planopt.training.evaluate import evaluate_training
-    from planopt.training.islands import train_islands
 
 __all__ = [
     "Calibration",
@@ -80,14 +79,13 @@ _MODULES = {
     "documents.training": ("TrainingDocument",),
     "documents.validation": ("Validation",),
     "errors": ("Infeasible", "InputError", "InternalError", "PlanoptError"),
+    "homes": ("serve_neighbours", "train_islands"),
     "measurement.run": ("calibrate",),
     "planning.compare": ("compare",),
     "planning.evaluate": ("evaluate_serving",),
     "planning.frontier": ("frontier",),
     "planning.per_dollar": ("per_dollar",),
-    "serving.neighbours": ("serve_neighbours",),
     "training.evaluate": ("evaluate_training",),
-    "training.islands": ("train_islands",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 _HOMES["evaluate"] = _HOMES["evaluate_serving"]

@@ -24,8 +24,7 @@ from planopt.procurement.problem import Limits
 from planopt.report.plan import render_plan
 from planopt.second_opinion import schema
 from planopt.training.build import lay_clusters_out
-from planopt.training.problem import TrainingProblem
-from planopt.training.search import find_clusters
+from planopt.training.problem import TrainingProblem, find_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -329,7 +328,7 @@ def test_search_does_not_depend_on_the_number_of_threads() -> None:
         "from planopt.catalog.open import open_catalog\n"
         "from planopt.market import read_market\n"
         "from planopt.training.problem import TrainingProblem\n"
-        "from planopt.training.search import find_clusters\n"
+        "from planopt.training.problem import find_clusters\n"
         "catalog = open_catalog()\n"
         "from planopt.options import Asked\n"
         "asked = Asked('train', {'tokens': '2T', 'deadline': '30d'})\n"

@@ -43,7 +43,7 @@ def solve(
     planopt solve --own 8xrtx-3090,wan-100m --target 5tok/s --weights int4
     """
     if options.keys() & {"neighbours", "own"}:
-        from planopt.serving.neighbours import meant_by
+        from planopt.homes import meant_by
 
         if (neighbours := meant_by(options)) is not None:
             return _serve_neighbours(neighbours, out, json=json)
@@ -57,7 +57,7 @@ def _serve_neighbours(
     options: "Mapping[str, object]", out: str | None, *, json: bool
 ) -> int:
     """Find the neighbours that serve a model, save and show them."""
-    from planopt.serving.neighbours import serve_neighbours
+    from planopt.homes import serve_neighbours
 
     return _show_homes(serve_neighbours, options, out, json=json)
 
@@ -87,7 +87,7 @@ def _train_islands(
     options: "Mapping[str, object]", out: str | None, *, json: bool
 ) -> int:
     """Find the islands that train a model, save and show them."""
-    from planopt.training.islands import train_islands
+    from planopt.homes import train_islands
 
     return _show_homes(train_islands, options, out, json=json)
 

@@ -16,14 +16,13 @@ from msgspec.structs import replace
 
 from planopt.catalog.open import open_for
 from planopt.errors import Diagnostic, PlanoptError
+from planopt.homes import meant_by, serve_neighbours, train_islands
 from planopt.options import Asked
 from planopt.planning.pipeline import whole
 from planopt.planning.serving import Serving
 from planopt.printable import printable
 from planopt.procurement import Solver
-from planopt.serving.neighbours import meant_by, serve_neighbours
 from planopt.summary import summed_up
-from planopt.training.islands import train_islands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -15,8 +15,7 @@ from planopt.serving.build import lay_out_together
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_together
 from planopt.training.build import lay_clusters_out
-from planopt.training.problem import TrainingProblem
-from planopt.training.search import find_clusters
+from planopt.training.problem import TrainingProblem, find_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

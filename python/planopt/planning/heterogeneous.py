@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from planopt.options import Edit
 from planopt.planning.alternatives import training_alternative
-from planopt.training.mixed import Both
+from planopt.training.evaluate import Both
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from planopt.serving.build import (
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_together, find_units
 from planopt.training.build import TrainingBuild, lay_clusters_out
-from planopt.training.problem import TrainingProblem
-from planopt.training.search import find_clusters
+from planopt.training.problem import TrainingProblem, find_clusters
 from planopt.units import HOURS_PER_YEAR, MICRO_USD
 
 if TYPE_CHECKING:

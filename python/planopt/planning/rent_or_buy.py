@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planopt._native import break_even_days as native_break_even_days
 from planopt._native import break_even_duty as native_break_even_duty
+from planopt._native import parse_quantity
 from planopt.documents.explanations import RentOrBuy, Way
 from planopt.money import of_deployments, price_of_an_hourly_dollar
 from planopt.price_sources import is_rough
-from planopt.serving.hosted import hosted_prices
 from planopt.units import HOURS_PER_DAY
 
 if TYPE_CHECKING:
-    from planopt.catalog.entries import CostAssumptions
+    from collections.abc import Mapping
+
+    from planopt.catalog.entries import CostAssumptions, Figure
+    from planopt.catalog.open import Catalog
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
+    from planopt.serving.question_types import Problem
 
 
 def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
@@ -36,7 +40,7 @@ def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
         buy=_way(owned),
         break_even_days=_break_even_days(cost, rented, owned),
         break_even_duty=_break_even_duty(cost, rented, owned),
-        **hosted_prices(question.catalog, question.problem),
+        **_hosted_prices(question.catalog, question.problem),
     )
 
 
@@ -89,3 +93,37 @@ def _break_even_duty(
     return native_break_even_duty(
         owned.usd_per_hour - energy, energy / duty, rented.usd_per_hour / duty
     )
+
+
+def _hosted_prices(catalog: Catalog, problem: Problem) -> dict[str, Any]:
+    """Price a million output tokens, with their prompts, of this model or of any."""
+    of_model: Mapping[str, Figure] = {}
+    if problem.architecture is None:
+        of_model = catalog.figures("models", problem.model)
+    if "hosted.output" in of_model:
+        read = problem.prompt_tokens / problem.output_tokens
+        output, prompt = of_model["hosted.output"], of_model["hosted.input"]
+        return {
+            "hosted_usd_per_million_tokens": _usd(output) + read * _usd(prompt),
+            "hosted_low_usd": _sum(output.low_usd, prompt.low_usd, read),
+            "hosted_high_usd": _sum(output.high_usd, prompt.high_usd, read),
+            "hosted_source": output.cite,
+            "hosted_date": output.date,
+        }
+    cost = catalog.cost
+    assumed = catalog.figures("assumptions", catalog.list("assumptions")[0].id)
+    of_any = assumed.get("cost.hosted_million_tokens")
+    return {
+        "hosted_usd_per_million_tokens": cost.hosted_usd_per_million_tokens,
+        "hosted_source": of_any and of_any.cite,
+        "hosted_date": of_any and of_any.date,
+    }
+
+
+def _usd(figure: Figure) -> float:
+    return parse_quantity(figure.text, "usd")
+
+
+def _sum(output: float | None, prompt: float | None, read: float) -> float | None:
+    """Add one end of both ranges, where both have it."""
+    return None if output is None or prompt is None else output + read * prompt

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
 from planopt.documents.parts import Assumed
-from planopt.documents.training import TrainingDocument
+from planopt.documents.training import (
+    Mixed,
+    Share,
+    TrainingDocument,
+    TrainingEvaluation,
+)
 from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.price_sources import sourced
-from planopt.training.mixed import Both
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +27,27 @@ if TYPE_CHECKING:
 
     from planopt.documents.training import TrainingCandidate
     from planopt.option_types import TrainingOptions
+
+
+class Both(Struct, frozen=True, kw_only=True):
+    """Both ways of sharing a run, as the core evaluates them."""
+
+    slowest: TrainingDocument
+    """Partitioned evenly: every step waits for the slowest kind."""
+    balanced: TrainingDocument
+    """Layers by the speed of what is under them."""
+    shares: tuple[Share, ...]
+
+    def better(self) -> TrainingDocument:
+        """Return the way that works, or the faster one, with the other beside it."""
+        # Of equals the even one, which every framework runs.
+        better, other = sorted((self.slowest, self.balanced), key=_rank)
+        mixed = Mixed(
+            stages="even" if better is self.slowest else "balanced",
+            shares=self.shares,
+            other=msgspec.convert(other, TrainingEvaluation, from_attributes=True),
+        )
+        return msgspec.structs.replace(better, mixed=mixed)
 
 
 class Run(Pricing, frozen=True, kw_only=True):
@@ -116,3 +142,7 @@ def assumed_mtp(modules: int) -> Iterator[Assumed]:
             value=f"{modules} module{'s' if modules > 1 else ''}",
             why="as published. Say --mtp-modules N, 0 for none",
         )
+
+
+def _rank(way: TrainingEvaluation) -> tuple[bool, float]:
+    return not way.feasible, way.step_seconds or float("inf")

@@ -1,10 +1,15 @@
-"""The question of what to buy for a training run, as the core has read it."""
+"""The question of what to buy for a training run, and the clusters it finds."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from planopt.door import written
 from planopt.market import Market
+from planopt.procurement.found import Found
+
+if TYPE_CHECKING:
+    from planopt.catalog.open import Catalog
 
 TrainingGoal = Literal["cheapest", "throughput"]
 
@@ -30,3 +35,20 @@ class TrainingProblem(Market, frozen=True, kw_only=True):
     def rented(self) -> bool:
         """Whether the run is on rented instances: its price is then that of the run."""
         return self.procurement == "rent"
+
+
+def find_clusters(
+    catalog: Catalog, problem: TrainingProblem, *, price_cap_usd: float | None = None
+) -> Found:
+    """Find the best cluster of each accelerator, host and network."""
+    asked = {
+        **problem.asked,
+        "search": {**problem.asked["search"], "slower": problem.slower},
+        "hardware": {
+            **problem.asked["hardware"],
+            "exclude": (*problem.exclude, *problem.left_out),
+        },
+    }
+    if price_cap_usd is not None:
+        asked = {**asked, "limits": {**asked["limits"], "price_usd": price_cap_usd}}
+    return Found(catalog.native.search_training(written(asked)))
