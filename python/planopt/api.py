@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog.entries import Entry
     from planopt.documents.fleet import FleetPlan
-    from planopt.documents.neighbours import HomesPlan
+    from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
     from planopt.documents.sweep import SweepResult
     from planopt.option_types import FleetOptions, SolveOptions, TrainOptions

@@ -15,8 +15,8 @@ import msgspec
 
 from planopt.catalog.open import bundled_folder
 from planopt.documents.derivation import Derivation, Fact, Figure
+from planopt.documents.homes import NeighboursPlan
 from planopt.documents.load import homes_of, plan_of
-from planopt.documents.neighbours import NeighboursPlan
 from planopt.documents.plan import Plan, PlanDocument, content_of
 from planopt.documents.schema import marked_schema
 from planopt.facts import changed_since
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from planopt.documents.base import Document
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.facts import Changed
-    from planopt.documents.neighbours import HomesPlan
+    from planopt.documents.homes import HomesPlan
     from planopt.documents.parts import Hardware
     from planopt_reference.derivation import Node
 

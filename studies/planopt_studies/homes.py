@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import planopt
 from planopt.files import write
 from planopt.report.first import hardware
-from planopt.report.neighbours import share_of_time
+from planopt.report.homes import share_of_time
 from planopt.report.numbers import days, money
 
 if TYPE_CHECKING:

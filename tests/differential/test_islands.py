@@ -13,7 +13,7 @@ import planopt
 from planopt_reference import islands as reference
 
 if TYPE_CHECKING:
-    from planopt.documents.islands import IslandsRun
+    from planopt.documents.homes import IslandsRun
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -16,7 +16,7 @@ from planopt_reference.islands import leaves
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.documents.neighbours import Chains
+    from planopt.documents.homes import Chains
 
 STAYS: dict[str, Any] = {"lifetime": "1000000d", "away": "1us"}
 SERVED: dict[str, Any] = {"model": "llama-3.1-70b", "weights": "int4"}

@@ -20,7 +20,7 @@ from planopt.report.page.html import page
 from planopt.report.page.write import write_report
 
 if TYPE_CHECKING:
-    from planopt.documents.neighbours import HomesPlan
+    from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import Plan, PlanDocument
 
 FLEET = Path(__file__).parent.parent / "cli" / "fleet_small.toml"

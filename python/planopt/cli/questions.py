@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.documents.neighbours import HomesPlan
+    from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import PlanDocument
     from planopt.documents.ranking import Ranking
     from planopt.option_types import (

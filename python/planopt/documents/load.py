@@ -9,8 +9,7 @@ import msgspec
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from planopt.documents.islands import IslandsPlan
-    from planopt.documents.neighbours import NeighboursPlan
+    from planopt.documents.homes import IslandsPlan, NeighboursPlan
     from planopt.documents.plan import PlanDocument
 
 
@@ -29,8 +28,7 @@ def load_plan(path: str) -> PlanDocument:
 
 def homes_of(content: bytes, path: str) -> IslandsPlan | NeighboursPlan | None:
     """Read what machines in homes do, where that is what a file holds."""
-    from planopt.documents.islands import IslandsPlan
-    from planopt.documents.neighbours import NeighboursPlan
+    from planopt.documents.homes import IslandsPlan, NeighboursPlan
 
     kinds: dict[object, type[IslandsPlan | NeighboursPlan]] = {
         "planopt.islands/1": IslandsPlan,

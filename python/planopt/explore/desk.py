@@ -27,7 +27,7 @@ from planopt.summary import summed_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from planopt.documents.neighbours import HomesPlan
+    from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import Plan
 
 WAKE_SECONDS = 0.5

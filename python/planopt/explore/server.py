@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from planopt.documents.neighbours import HomesPlan
+    from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import Plan
 
     Connection: TypeAlias = socket.socket | tuple[bytes, socket.socket]

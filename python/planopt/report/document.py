@@ -6,8 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet import FleetPlan
-from planopt.documents.islands import IslandsPlan
-from planopt.documents.neighbours import NeighboursPlan
+from planopt.documents.homes import IslandsPlan, NeighboursPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.documents.training import TrainingDocument
 from planopt.report.evaluation import render_evaluation

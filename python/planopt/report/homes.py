@@ -4,17 +4,271 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.documents.islands import IslandsPlan
-from planopt.report.islands import render_islands
-from planopt.report.neighbours import render_neighbours
+from planopt.documents.homes import IslandsPlan
+from planopt.report.numbers import count, days, duration, many, money, percent, size
+from planopt.report.screen import Ends
+from planopt.report.style import bad, good, head
+from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
-    from planopt.documents.neighbours import HomesPlan
-    from planopt.report.table import Report
+    from collections.abc import Iterable
+
+    from planopt.documents.homes import (
+        Chains,
+        HomesPlan,
+        IslandKind,
+        IslandsRun,
+        NeighbourKind,
+        NeighboursPlan,
+    )
+    from planopt.documents.parts import Assumed
+    from planopt.report.table import Block
+
+_LABEL = 8
+_ALL = 1e-5
+"""What may lack of all the time."""
+_SURE = 0.99
+"""A share of the time that people plan with."""
 
 
 def render_homes(plan: HomesPlan) -> Report:
     """Lay it out for a terminal."""
     if isinstance(plan, IslandsPlan):
-        return render_islands(plan)
-    return render_neighbours(plan)
+        return _islands(plan)
+    return _neighbours(plan)
+
+
+def _islands(plan: IslandsPlan) -> Report:
+    """Lay a run over islands out for a terminal."""
+    run = plan.best or plan.nearest
+    if run is None:
+        why = "No island holds it: more machines, larger ones, or a smaller --model."
+        return Report(Ends("✘ infeasible", "", bad), Sentence(why))
+    late = plan.best is None
+    said = f"{days(run.days)} days and {money(run.usd, whole=True)}"
+    verdict = f"✘ too late: at best {said}" if late else f"✔ trained in {said}"
+    asked = f"{plan.model}, {many(plan.tokens)} tokens, islands over the Internet"
+    return Report(
+        Ends(verdict, "", bad if late else good),
+        Ends(asked, "", head),
+        Section("", *_of_run(run)),
+        Section("Steps between two exchanges", *_cadences(plan.cadences, run)),
+        *_assumed(plan.assumed),
+    )
+
+
+def _of_run(run: IslandsRun) -> Iterable[Block]:
+    for kind in run.islands:
+        yield from _kind(kind)
+    if run.exchange_bytes:
+        yield _line(
+            "Round",
+            f"{run.inner_steps} steps, {duration(run.inner_seconds)}; then "
+            f"{size(run.exchange_bytes)} of each by {run.topology}, "
+            f"{duration(run.exchange_seconds)}",
+            f"computing {percent(run.compute_utilisation)} of the time",
+        )
+    free, dear = run.tokens_factor_range
+    if dear is None or dear != free:
+        high = "never" if dear is None else f"{dear:.2f}"
+        yield _line(
+            "Loss",
+            f"{run.tokens_factor:.2f} times the tokens make up for meeting seldom",
+            f"{free:.2f} to {high} as far as is known",
+        )
+    yield _line(
+        "Speed",
+        f"{count(run.tokens_per_second)} tokens/s in the mean",
+        f"{percent(run.availability)} of the islands are there, "
+        f"{percent(run.goodput)} of their time counts",
+    )
+    energy = money(run.energy_usd, whole=True)
+    kwh = f", {energy} of it for {count(run.energy_kwh)} kWh" if run.energy_kwh else ""
+    yield _line("Money", f"{money(run.usd, whole=True)}{kwh}")
+
+
+def _line(label: str, *said: str) -> Sentence:
+    """Say something under a label."""
+    text = "\N{NO-BREAK SPACE}".join([f"{label:<{_LABEL}}", ""])
+    return Sentence(f"{text}{'; '.join(said)}", "  ", " " * (_LABEL + 3))
+
+
+def _kind(kind: IslandKind) -> Iterable[Block]:
+    candidate = kind.candidate
+    each = kind.accelerators // kind.machines
+    machines = f"{kind.islands} of {kind.machines} x {kind.id}"
+    machines += f" ({each} accelerators each)" if each > 1 else ""
+    degrees = {"tp": candidate.tp, "pp": candidate.pp, "dp": candidate.dp}
+    divided = " ".join(
+        f"{name} {size_}" for name, size_ in degrees.items() if size_ > 1
+    )
+    parts = [
+        f"{machines} over {kind.network}",
+        divided,
+        f"{count(kind.tokens_per_second)} tokens/s each",
+        f"{kind.spares} spare" if kind.spares else "",
+    ]
+    yield _line("Islands", ", ".join(filter(None, parts)))
+
+
+def _cadences(runs: Iterable[IslandsRun], best: IslandsRun) -> Iterable[Block]:
+    rows = [
+        (
+            ("▸ " if each.inner_steps == best.inner_steps else "  ")
+            + f"{each.inner_steps:,}",
+            duration(each.round_seconds),
+            percent(each.compute_utilisation),
+            f"{each.tokens_factor:.2f}",
+            days(each.days),
+            money(each.usd, whole=True),
+        )
+        for each in runs
+    ]
+    titles = (">steps", ">round", ">computing", ">tokens", ">days", ">money")
+    return [Table(titles, rows)] if len(rows) > 1 else []
+
+
+def _assumed(every: Iterable[Assumed]) -> Iterable[Block]:
+    """Say what was assumed."""
+    shown = [f"{each.name} {each.value}" for each in every]
+    return [Section("", _line("Assumed", *shown))] if shown else []
+
+
+def _neighbours(plan: NeighboursPlan) -> Report:
+    """Lay a model that neighbours serve out for a terminal."""
+    chains = plan.best or plan.nearest
+    asked = f"{plan.model}, {plan.weights}, on a chain of neighbours"
+    if chains is None:
+        why = "No chain holds it: more machines, larger ones, or smaller --weights."
+        return Report(Ends("✘ infeasible", "", bad), Ends(asked, "", head), why)
+    speed = f"{_speed(chains.tokens_per_second_per_user_served)} tokens/s"
+    whole = f"{share_of_time(chains.availability)} of the time"
+    verdict = f"✔ {_users(chains)} at {speed} each, {whole}"
+    slow = plan.best is None
+    if slow:
+        verdict = f"✘ too slow: at best {speed} each"
+    return Report(
+        Ends(verdict, "", bad if slow else good),
+        Ends(asked, "", head),
+        Section("", *_of_chains(chains), *_slow(plan)),
+        Section("Stages of a chain", *_of_lengths(plan.lengths, chains)),
+        *_assumed(plan.assumed),
+    )
+
+
+def _of_chains(chains: Chains) -> Iterable[Block]:
+    for index, kind in enumerate(chains.machines):
+        own = [stage.layers for stage in chains.stages if stage.kind == index]
+        layers = "+".join(map(str, own)) + " layers" if own else "not used"
+        each = f"{kind.each} of {kind.machines} {kind.id} over {kind.network}"
+        spare = f"{kind.spares} spare" if kind.spares and own else ""
+        yield _line("Chain", *filter(None, (f"{each}: {layers}", spare)))
+    if chains.chains > 1:
+        sure = sum(share >= _SURE for share in chains.at_least)
+        yield _line(
+            "Chains",
+            f"{chains.chains} where all are there",
+            f"{chains.chains * chains.running:.3g} in the mean",
+            f"at least {sure} for {share_of_time(_SURE)} of the time",
+        )
+    yield _line(
+        "Tokens",
+        f"{count(chains.output_tokens_per_second)} tokens/s in the mean",
+        f"{count(chains.prompt_tokens_per_second)} of prompts are read meanwhile, "
+        f"{percent(1 - chains.decoding)} of the time",
+    )
+    again = "tokens are computed again"
+    if chains.recovery == "copies":
+        again = "others hold copies of what users have cached"
+    longest = max(each.takeover_seconds + each.replay_seconds for each in chains.stages)
+    yield _line(
+        "Losses",
+        f"{percent(1 - chains.serving)} of the time goes into making up for them",
+        f"{duration(longest)} at most: {again}",
+    )
+    if (uptime := chains.simulated) is not None:
+        yield _line(
+            "Checked",
+            f"simulated, a chain is whole {share_of_time(uptime.availability)} "
+            "of the time",
+            f"{percent(1 - uptime.serving)} goes into losses",
+        )
+    yield _line(
+        "Speed",
+        f"{_speed(chains.tokens_per_second_per_user)} tokens/s each without either",
+        f"{_speed(chains.tokens_per_second_alone)} alone",
+        f"{duration(chains.prefill_seconds)} to the first token",
+    )
+    power = money(chains.energy_usd_per_million_tokens)
+    yield _line(
+        "Money",
+        f"{money(chains.usd_per_million_tokens)} for a million tokens pay for it all",
+        f"{power} for electricity",
+        f"{money(chains.usd_per_hour)} an hour",
+    )
+    unpriced = [kind.id for kind in chains.machines if kind.price_usd is None]
+    if unpriced:
+        yield _line("", f"no price is known of {', '.join(unpriced)}: its power alone")
+    for kind in chains.machines:
+        yield from _member(kind)
+
+
+def _member(kind: NeighbourKind) -> Iterable[Block]:
+    if kind.paid_usd_per_hour is None or kind.earned_usd_per_hour is None:
+        return
+    pays = kind.pays_below_usd_per_kwh
+    below = "" if pays is None else f"pays below {money(max(pays, 0.0))}/kWh"
+    if pays is not None and pays <= 0:
+        below = "pays at no price of electricity"
+    earned = kind.earned_usd_per_hour
+    left = f"{money(earned)} of it are left after its cost"
+    if earned < 0:
+        left = f"it costs {money(-earned)} more than that"
+    yield _line(
+        "Member",
+        f"a home with an {kind.id} is paid {money(kind.paid_usd_per_hour)} an hour",
+        left,
+        *filter(None, (below,)),
+    )
+
+
+def _slow(plan: NeighboursPlan) -> Iterable[Block]:
+    if plan.best is None:
+        fewer = "fewer stages (larger cards or smaller --weights)"
+        what = f"{fewer}, faster cards, or lines with less latency"
+        yield Sentence(f"What would help: {what}.", "  ")
+
+
+def _of_lengths(every: Iterable[Chains], best: Chains) -> Iterable[Block]:
+    rows = [
+        (
+            ("▸ " if each.in_flight == best.in_flight else "  ") + str(each.in_flight),
+            str(each.chains),
+            f"{count(each.users)}",
+            _speed(each.tokens_per_second_per_user_served),
+            share_of_time(each.availability),
+            count(each.output_tokens_per_second),
+            money(each.usd_per_million_tokens),
+        )
+        for each in every
+    ]
+    titles = (">stages", ">chains", ">users", ">each", ">whole", ">tokens/s", ">$/Mtok")
+    return [Table(titles, rows)] if len(rows) > 1 else []
+
+
+def _speed(tokens: float) -> str:
+    return f"{tokens:.3g}"
+
+
+def _users(chains: Chains) -> str:
+    return "1 user" if chains.users == 1 else f"{count(chains.users)} users at once"
+
+
+def share_of_time(share: float) -> str:
+    """Say a share of the time, as exactly as it is near to all of it."""
+    if 1 - share < _ALL:
+        return "all"
+    digits = 0
+    while 1 - share < 2 * 10.0 ** (-2 - digits):
+        digits += 1
+    return f"{100 * share:.{digits}f}%"

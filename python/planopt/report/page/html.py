@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.documents.derivation import Derivation
-    from planopt.documents.neighbours import HomesPlan
+    from planopt.documents.homes import HomesPlan
 
 _ASSETS = Path(__file__).with_name("assets")
 REPORT = (

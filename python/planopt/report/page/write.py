@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from planopt.documents.derivation import Derivation
-    from planopt.documents.neighbours import HomesPlan
+    from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import PlanDocument
 
 _FORMS: dict[str, Callable[[PlanDocument, str, tuple[Derivation, ...]], bytes]] = {
