@@ -29,7 +29,7 @@ def calibrate(*, json: bool = False, **options: Any) -> None:
     """
     if "results" in options or "plan" in options:
         from planopt.exchange.fitting import fit
-        from planopt.report.fit import render_fit
+        from planopt.report.exchange import render_fit
 
         show(fit(**options), render_fit, json=json)
         return
@@ -46,7 +46,7 @@ def detect(*, out: str | None = None, force: bool = False, json: bool = False) -
     planopt detect --out mine
     """
     from planopt.exchange.detect import detect as look
-    from planopt.report.detection import render_detection
+    from planopt.report.exchange import render_detection
 
     show(look(out=out, force=force), render_detection, json=json)
 

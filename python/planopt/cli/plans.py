@@ -68,7 +68,7 @@ def accept(*, plan: str, result: str, json: bool = False) -> int:
     planopt accept plan.json results.json
     """
     from planopt.exchange.accept import accept as held
-    from planopt.report.acceptance import render_acceptance
+    from planopt.report.exchange import render_acceptance
 
     found = held(plan, result)
     show(found, render_acceptance, json=json)

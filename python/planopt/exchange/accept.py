@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from planopt.documents.acceptance import Acceptance, Judged, Term
+from planopt.documents.exchange import Acceptance, Judged, Term
 from planopt.documents.load import load_plan
 from planopt.documents.plan import Plan, TrainingPlan
 from planopt.errors import InputError
@@ -14,8 +14,8 @@ from planopt.exchange.results import read_result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.documents.acceptance import Outcome, TermName
     from planopt.documents.evaluation import ServingEvaluation
+    from planopt.documents.exchange import Outcome, TermName
     from planopt.documents.plan import Promise
     from planopt.exchange.results import Result
 

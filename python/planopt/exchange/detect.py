@@ -16,7 +16,7 @@ import msgspec
 from planopt.catalog.devices import accelerator_called, nearest_accelerator
 from planopt.catalog.open import open_catalog
 from planopt.catalog.overlay import source_section, toml_value, write_overlay
-from planopt.documents.detection import Detection, Found
+from planopt.documents.exchange import Detection, Found
 from planopt.machine import processor_name
 from planopt.price_sources import today
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.catalog.overlay import check_targets, write_overlay
-from planopt.documents.fit import Fit, FittedFactor, FittedFigure, Unchanged
+from planopt.documents.exchange import Fit, FittedFactor, FittedFigure, Unchanged
 from planopt.errors import InputError
 from planopt.exchange.factors import Machine, factors
 from planopt.exchange.least_squares import TELLS, Fitting

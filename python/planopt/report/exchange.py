@@ -1,16 +1,23 @@
-"""What somebody runs, on the screen: what was understood, and what comes of it."""
+"""What comes of others' tools, on the screen."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from planopt.report.evaluation import render_evaluation
-from planopt.report.numbers import count, rate
-from planopt.report.style import head
-from planopt.report.table import Report, Sentence, Table, laid
+from planopt.report.numbers import UNKNOWN, count, days, duration, percent, rate, size
+from planopt.report.style import good, head, warn
+from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
-    from planopt.documents.exchange import ImportDocument
+    from planopt.documents.exchange import (
+        Acceptance,
+        Detection,
+        Fit,
+        FittedFactor,
+        ImportDocument,
+        Judged,
+    )
     from planopt.report.table import Block
 
 MOST_SHOWN = 12
@@ -38,7 +45,7 @@ def render_import(found: ImportDocument, *, details: bool = False) -> Report:
     evaluation = found.serving or found.training
     whole: list[Block] = [*first, ""]
     if evaluation is not None:
-        whole += laid_lines(render_evaluation(evaluation, details=details))
+        whole.append(str(render_evaluation(evaluation, details=details)))
     if found.better is not None:
         other = found.better
         whole += [
@@ -51,11 +58,6 @@ def render_import(found: ImportDocument, *, details: bool = False) -> Report:
     if found.elsewhere:
         whole += ["", *_elsewhere(found, details=details)]
     return Report(*whole)
-
-
-def laid_lines(report: Report) -> list[Block]:
-    """Put a report into another one."""
-    return [*laid([str(report)])]
 
 
 def _elsewhere(found: ImportDocument, *, details: bool) -> list[Block]:
@@ -77,3 +79,136 @@ def _elsewhere(found: ImportDocument, *, details: bool) -> list[Block]:
         Table(("accelerator", "", "sequences", "tok/s", "why not"), rows),
         *([Sentence(f"{left} more: --details")] if left else []),
     ]
+
+
+_HEADS = {
+    "kept": "✔ the plan's promises are kept",
+    "broken": "✘ the plan's promises are broken",
+    "open": "~ the result leaves promises open",
+}
+_TIMES = ("ttft", "tpot")
+
+
+def render_acceptance(found: Acceptance) -> Report:
+    """Lay out each promise with what was measured, and the terms behind."""
+    promises = [
+        (
+            f"{each.name} {each.percentile or ''}".strip(),
+            _figure(each, each.asked),
+            _figure(each, each.predicted),
+            _measured(each),
+            _off(each),
+            each.outcome,
+        )
+        for each in found.promises
+    ]
+    columns = ("PROMISE", ">ASKED", ">PREDICTED", ">MEASURED", ">MARGIN", "OUTCOME")
+    blocks: list[Block] = [
+        head(f"{_HEADS[found.outcome]}, by {found.tool}"),
+        Table(columns, promises),
+    ]
+    blocks += [
+        Sentence(f"! {each.name}: {each.why}") for each in found.promises if each.why
+    ]
+    if found.terms:
+        rows = [
+            (
+                each.name + _mostly(each.most_of_it),
+                duration(each.predicted_seconds),
+                duration(each.measured_seconds),
+                f"{each.ratio:.2f} x",
+            )
+            for each in found.terms
+        ]
+        blocks += ["", Table(("TERM", ">PREDICTED", ">MEASURED", ">RATIO"), rows)]
+    if found.off is not None:
+        blocks.append(Sentence(f"furthest off: {found.off}"))
+    blocks += [Sentence(f"! {each}") for each in found.remarks]
+    return Report(*blocks)
+
+
+def _mostly(part: str | None) -> str:
+    return f" (mostly {part.removesuffix('_seconds')})" if part else ""
+
+
+def _figure(judged: Judged, value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    if judged.name in _TIMES:
+        return duration(value)
+    return days(value) if judged.name == "deadline" else rate(value)
+
+
+def _measured(judged: Judged) -> str:
+    low, high = judged.at_least, judged.at_most
+    if low is None and high is None:
+        return UNKNOWN
+    if low == high:
+        return _figure(judged, low)
+    if low is None:
+        return f"<= {_figure(judged, high)}"
+    if high is None:
+        return f">= {_figure(judged, low)}"
+    return f"{_figure(judged, low)} - {_figure(judged, high)}"
+
+
+def _off(judged: Judged) -> str:
+    if judged.off is None:
+        return UNKNOWN
+    return f"{'+' if judged.off >= 0 else '-'}{percent(abs(judged.off))}"
+
+
+def render_fit(found: Fit) -> Report:
+    """Lay out factors, what they change, and how to use them."""
+    on = found.accelerator + (f" under {found.engine}" if found.engine else "")
+    before, after = percent(found.error_before), percent(found.error_after)
+    factors = [
+        (each.what, f"{each.factor:.3f} x", _interval(each)) for each in found.factors
+    ]
+    figures = [
+        (
+            each.figure.upper(),
+            each.load,
+            duration(each.measured_seconds),
+            duration(each.before_seconds),
+            duration(each.after_seconds),
+        )
+        for each in found.figures
+    ]
+    columns = ("FIGURE", "UNDER", ">MEASURED", ">BEFORE", ">NOW")
+    use = f"--catalog {found.overlay} --assumptions {found.assumptions}"
+    return Report(
+        head(f"{on}: predictions were {before} off, and are {after} now (median)"),
+        Section("", Table(("FACTOR", ">OF BEFORE", ""), factors)),
+        *(Sentence(f"as before: {each.what}: {each.why}") for each in found.unchanged),
+        Section("", Table(columns, figures)),
+        *(Sentence(f"! {each}") for each in found.remarks),
+        "",
+        Sentence(f"Written to {found.overlay}. Use it with: {use}", ""),
+    )
+
+
+def _interval(factor: FittedFactor) -> str:
+    if factor.at_limit:
+        return "at its physical limit: something else differs"
+    return f"± {percent(factor.uncertainty)}"
+
+
+def render_detection(found: Detection) -> Report:
+    """Say what was found, and what to type."""
+    blocks: list[Block] = [Sentence(f"{found.processor}, {size(found.memory_bytes)}")]
+    for each in found.found:
+        known = good(each.id) if each.id else warn(f"unknown: {each.nearest or 'new'}")
+        link = f", {each.link}" if each.link else ""
+        blocks.append(f"  {each.count} x {each.name}{link}: {known}")
+    if not found.found:
+        blocks.append("  no accelerators were found")
+    blocks += [Sentence(f"! {each}") for each in found.remarks]
+    if found.own:
+        beside = f" --catalog {found.overlay}" if found.overlay else ""
+        blocks += ["", f"--own {found.own}{beside}"]
+        if not found.overlay:
+            blocks.append(
+                Sentence("add its host, or --out DIR for one like this machine")
+            )
+    return Report(*blocks)
