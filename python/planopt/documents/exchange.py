@@ -1,4 +1,4 @@
-"""What comes of others' tools: commands, benchmarks held and fitted, a machine found."""
+"""What comes of others' tools: commands, benchmarks held and fitted, what is detected."""
 
 from __future__ import annotations
 
