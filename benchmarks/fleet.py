@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from fleet_instances import SEEDS, instance
 
 from planopt._native import undominated_templates
-from planopt.fleets.dominance import columns_of
+from planopt.fleets.problem import columns_of
 from planopt.fleets.selection import Selection
 from planopt.fleets.stages import solve
 from planopt.procurement import Solver

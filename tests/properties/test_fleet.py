@@ -13,11 +13,17 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from planopt.fleets.cover import Prices, cheapest, covers_of
-from planopt.fleets.dominance import undominated
-from planopt.fleets.generation import generate
+from planopt.fleets.cover import Prices, cheapest, covers_of, generate
 from planopt.fleets.mix import Mix
-from planopt.fleets.problem import Container, Fleet, Kit, Step, Stream, Template
+from planopt.fleets.problem import (
+    Container,
+    Fleet,
+    Kit,
+    Step,
+    Stream,
+    Template,
+    undominated,
+)
 from planopt.fleets.purchase import cost_cents, shortfalls
 from planopt.fleets.selection import Selection
 from planopt.fleets.stages import solve

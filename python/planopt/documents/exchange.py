@@ -1,4 +1,4 @@
-"""What comes of others' tools: commands, benchmarks held and fitted, what is detected."""
+"""What comes of others' tools: commands, benchmarks held and fitted, found cards."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from planopt.documents.fleet_request import FleetRequest, Owned
 from planopt.documents.parts import Assumed, BillOfMaterials, PlanWarning, Search
 from planopt.documents.plan import Interrupted
 from planopt.fleets.charges import kg_co2e
-from planopt.fleets.dominance import undominated
 from planopt.fleets.layout import Layout
+from planopt.fleets.problem import undominated
 from planopt.fleets.question import ask
 from planopt.fleets.stages import StagesInterrupted, solve
 from planopt.fleets.units import UTILISATION

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet_request import Bought, Owned, Rented
 from planopt.fleets.charges import charges_cents
-from planopt.fleets.curve import FLAT, duration_curve
 from planopt.fleets.problem import Fleet, Kit, Step, Stream, Template, Way
 from planopt.fleets.units import UTILISATION, Sought, serving_units, training_units
 from planopt.procurement.model import exact
 from planopt.units import CENTS, MICRO_USD, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planopt.catalog.open import Catalog
     from planopt.documents.fleet_request import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Workload,
     )
     from planopt.fleets.units import Source, Unit
+
 
 PER_UNIT = 10**6
 """Demands and supplies are counted in millionths: of a request per second, of a run."""
@@ -284,3 +285,31 @@ def _limits(request: FleetRequest, rack_units: float) -> Iterator[tuple[str, int
             yield f"owned:{number}", source.hosts
         elif isinstance(source, Rented) and source.quota is not None:
             yield f"quota:{source.offer}@{source.region}", source.quota
+
+
+STEPS = 8
+"""Shares of the peak are rounded up to eighths: a plan has a little too much in an hour
+rather than too little, and as few kinds of hours as a schedule of scaling has."""
+
+WEEKDAYS = 5
+WEEKEND_DAYS = 2
+HOURS_OF_A_WEEK = 168
+
+FLAT: tuple[tuple[Fraction, Fraction], ...] = ((Fraction(1), Fraction(1)),)
+"""The same demand in every hour."""
+
+
+def duration_curve(
+    weekday: Sequence[float], weekend: Sequence[float]
+) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Sort the hours of a week by demand."""
+    most = max((*weekday, *weekend))
+    hours: Counter[int] = Counter()
+    for shares, days in ((weekday, WEEKDAYS), (weekend, WEEKEND_DAYS)):
+        for share in shares:
+            hours[math.ceil(Fraction(share) / Fraction(most) * STEPS)] += days
+    return tuple(
+        (Fraction(step, STEPS), Fraction(count, HOURS_OF_A_WEEK))
+        for step, count in sorted(hours.items(), reverse=True)
+        if step
+    )

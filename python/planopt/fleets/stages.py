@@ -3,7 +3,7 @@
 1. One shape of hardware for each stream, proven best.
 2. Two shapes in quarters of the demand, mostly proven best.
 3. In several periods, the choice of a generated cover for each demand of each period,
-   and the bound that their prices prove (`planopt.fleets.generation`).
+   and the bound that their prices prove (`planopt.fleets.cover`).
 4. The free mix of all: the whole problem, and a bound of the plan.
 5. The free mix of the few templates that are near at hand, then of some more: better
    answers, sooner.
@@ -22,17 +22,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from planopt.errors import InternalError
-from planopt.fleets.cover import covers_of
-from planopt.fleets.generation import generate
+from planopt.fleets.cover import covers_of, generate
 from planopt.fleets.mix import Mix
-from planopt.fleets.near import near
-from planopt.fleets.parts import of_part, parts_of
-from planopt.fleets.purchase import cost_cents, shortfalls, total
+from planopt.fleets.purchase import Purchase, cost_cents, shortfalls, total
 from planopt.fleets.selection import Selection
 from planopt.procurement.solver import Effort, SolveInterrupted
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
     from planopt.fleets.problem import Fleet
     from planopt.fleets.programme import Programme
-    from planopt.fleets.purchase import Purchase
     from planopt.procurement.solver import Outcome, Solver
 
 
@@ -336,3 +334,55 @@ class _Search:
                 self._best.spelling if self._best else (),
             ):
                 self._best, self._cost = purchase, cost
+
+
+def parts_of(fleet: Fleet) -> list[Fleet]:
+    """Divide a fleet; places of streams, kits and templates stay what they are.
+
+    Demands are in one part if some hardware can serve them both, one after the other:
+    in a single period none can. Containers serve all. Parts share nothing but limits:
+    each with all of these to itself is a relaxation, so what the parts cost at least
+    together the whole costs at least; and if what they buy together keeps the limits,
+    it is an answer of the whole.
+    """
+    if fleet.containers:
+        return [fleet]
+    groups = [{place} for place, each in enumerate(fleet.streams) if each.active]
+    if len(fleet.periods) > 1:
+        for templates in fleet.of_kit:
+            linked = {fleet.templates[place].stream for place in templates}
+            apart = [group for group in groups if not group & linked]
+            joined = [group for group in groups if group & linked]
+            groups = [*apart, set().union(*joined)] if joined else apart
+    return [fleet.asking(group) for group in sorted(groups, key=min)]
+
+
+def of_part(part: Fleet, purchase: Purchase) -> Purchase:
+    """Take from an answer of the whole what is for a part."""
+    asked = [place for place, each in enumerate(part.streams) if each.active]
+    templates = {template for place in asked for template in part.of_stream[place]}
+    copies = purchase.at_work(templates, part.periods)
+    kits = {part.templates[template].kit for template, _ in copies.deployed}
+    acquired = {key: n for key, n in purchase.acquired.items() if key[0] in kits}
+    return Purchase(acquired, copies.deployed, copies.rented)
+
+
+def near(fleet: Fleet, known: Purchase | None, each: int) -> Fleet:
+    """Keep what a known answer is of, and so many of each pool that cost least.
+
+    Of thousands of templates a good mix uses a dozen, and these are most of them: a
+    small problem, whose answers are answers of the whole.
+    """
+    kept: set[int] = set()
+    if known is not None:
+        kept |= {key[0] for key in (*known.deployed, *known.rented)}
+    pools: dict[tuple[int, str], list[tuple[Fraction, int]]] = defaultdict(list)
+    for place in fleet.offered:
+        kit = fleet.kit_of(place)
+        cost = kit.micro_usd_per_hour if kit.way == "rent" else kit.charge_cents[0]
+        template = fleet.templates[place]
+        ranked = Fraction(cost, template.supply), place
+        pools[template.stream, kit.pool].append(ranked)
+    for pool in pools.values():
+        kept |= {place for _, place in sorted(pool)[:each]}
+    return fleet.only(sorted(kept))
