@@ -1,4 +1,4 @@
-"""What comes of others' tools: commands, benchmarks held and fitted, found cards."""
+"""Of others' tools: commands read, benchmarks held and fitted, cards found."""
 
 from __future__ import annotations
 
