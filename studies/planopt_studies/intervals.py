@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import structs
 
-from planopt.accuracy.calibration import calibration, interval_score
+from planopt.accuracy.statistics import calibration, interval_score
 from planopt.documents.parts import LEVEL
 from planopt_studies.documents import LEAST_GROUPS, LEAST_ROWS, Judgement
 

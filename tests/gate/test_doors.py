@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 WRITERS = {
     "files.py",
-    "accuracy/shapes.py",  # Into a temporary folder, for the catalog reader.
 }
 PRINTERS = {
     "cli/output.py",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from planopt.accuracy.layouts import layouts_to_try
 from planopt.accuracy.measurements import Comparison, Missing
-from planopt.accuracy.shapes import Shape, write_models
 from planopt.catalog.open import Catalog, open_catalog
+from planopt.catalog.overlay import toml_document
 from planopt.documents.training import TrainingEvaluation
 from planopt.errors import InputError
+from planopt.files import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from planopt.documents.training import TrainingMemory
 
 _METRIC_UNITS = {"step_time": "s", "tokens_per_s": "tokens/s", "memory": "bytes"}
+_DEGREES = (1, 2, 4, 8)
+_STAGES = (1, 2, 4, 8, 16, 32)
+_MICRO_BATCHES = (1, 2, 4, 8)
+_RECOMPUTE = ("none", "selective", "full")
+"""What is tried of a row that does not publish its layout."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,14 +116,14 @@ def questions(
     """
     known = _known_models(assumptions)
     families = Families(open_catalog((), assumptions))
-    shapes: dict[str, Shape] = {}
+    models: dict[str, dict[str, object]] = {}
     found: list[Question | Missing] = []
     for row in rows:
         if row.ran_out_of_memory:
             found.append(Missing(row=row.id, reason="ran out of memory: no figures"))
             continue
-        shape = row.shape
-        if shape is None and (row.layers is not None or row.model not in known):
+        own = row.own_model
+        if own is None and (row.layers is not None or row.model not in known):
             found.append(row.missing("the shape of the model is not known"))
             continue
         family = families.of(row.accelerator)
@@ -125,19 +131,21 @@ def questions(
             reason = f"no accelerator `{row.accelerator}` in the catalog"
             found.append(row.missing(reason))
             continue
-        if shape is not None:
-            shapes[shape.id] = shape
-        model = row.model if shape is None else shape.id
+        model = row.model if own is None else str(own["id"])
+        if own is not None:
+            models[model] = own
         found.append(
             Question(
                 row=row,
                 model=model,
                 family=family,
-                has_experts=known[model] if shape is None else shape.experts > 0,
+                has_experts=known[model] if own is None else bool(row.experts),
                 request=row.request(model),
             )
         )
-    write_models(shapes.values(), overlay)
+    (overlay / "models").mkdir(exist_ok=True)
+    for model, own in models.items():
+        write(overlay / "models" / f"{model}.toml", toml_document(own))
     return found
 
 
@@ -170,7 +178,7 @@ def _predict(question: Question, catalog: Catalog) -> Prediction | Missing:
     if question.has_layout:
         return _answer(question, {}, catalog)
     answers = (
-        _answer(question, layout, catalog) for layout in layouts_to_try(question.row)
+        _answer(question, layout, catalog) for layout in _layouts_to_try(question.row)
     )
     working = [
         each
@@ -181,6 +189,29 @@ def _predict(question: Question, catalog: Catalog) -> Prediction | Missing:
         reason = "no layout found for a row without one"
         return question.row.missing(reason, counted=False)
     return min(working, key=lambda each: each.step_seconds)
+
+
+def _layouts_to_try(row: TrainingRow) -> Iterator[dict[str, object]]:
+    """Give the layouts that a row without one may have been run with."""
+    tensors = _DEGREES if row.tp is None else (row.tp,)
+    stages = _STAGES if row.pp is None else (row.pp,)
+    batches = _MICRO_BATCHES if row.micro_batch is None else (row.micro_batch,)
+    again = (row.recompute,) if row.recompute else _RECOMPUTE
+    for tp, pp, batch, recompute in product(tensors, stages, batches, again):
+        sharded = tp * pp * row.cp
+        if row.accelerators % sharded:
+            continue
+        dp = row.accelerators // sharded
+        if row.global_batch % (dp * batch):
+            continue
+        yield {
+            "tp": tp,
+            "sequence_parallel": tp > 1 and row.flash_attention,
+            "pp": pp,
+            "dp": dp,
+            "micro_batch": batch,
+            "recompute": recompute,
+        }
 
 
 def _answer(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from planopt.accuracy.columns import Count, Figure, Format, Name  # noqa: TC001
 from planopt.accuracy.measurements import Missing
-from planopt.accuracy.shapes import Shape
 
 if TYPE_CHECKING:
     from planopt.accuracy.measurements import Standing
@@ -20,6 +20,13 @@ FIGURES = (
     *("mfu", "memory_gib"),
 )
 """Columns of what is measured."""
+_AS_ASKED = (
+    *("accelerator", "accelerators_per_host", "network", "nics_per_host", "framework"),
+    *("sequence_parallel", "vpp", "cp", "ep", "expert_tp", "global_batch", "seq_len"),
+    *("shard", "precision", "gradients", "master_weights", "optimizer"),
+    *("flash_attention", "dropout", "causal", "loss_chunks"),
+)
+"""Columns that the core is asked about by the same names."""
 
 
 class TrainingRow(Struct, frozen=True, kw_only=True):
@@ -148,27 +155,48 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
         return " ".join((*parts, self.shard, self.recompute)).strip()
 
     @property
-    def shape(self) -> Shape | None:
-        """The model by its own figures, of a row that gives them."""
+    def own_model(self) -> dict[str, object] | None:
+        """The file of a catalog for the model of a row that gives its figures.
+
+        The id is the same for the same figures.
+        """
         if self.hidden is None:
             return None
-        return Shape(
-            name=self.model,
-            layers=self.layers or 1,
-            hidden=self.hidden,
-            heads=self.heads or 1,
-            kv_heads=self.kv_heads or self.heads or 1,
-            width=self.width or 4 * self.hidden,
-            vocabulary=self.vocabulary or 1,
-            context=self.seq_len,
-            gated=bool(self.gated),
-            tied=bool(self.tied),
-            norm=self.norm or "rms",
-            learned_positions=bool(self.learned_positions),
-            biased=bool(self.biased),
-            experts=self.experts or 0,
-            active=self.active_experts or 0,
-        )
+        layers, heads, experts = self.layers or 1, self.heads or 1, self.experts or 0
+        kv_heads, width = self.kv_heads or heads, self.width or 4 * self.hidden
+        vocabulary, active = self.vocabulary or 1, self.active_experts or 0
+        figures = layers, self.hidden, heads, kv_heads, width, vocabulary, self.seq_len
+        plain = re.sub(r"[^a-z0-9]+", "-", self.model.lower()).strip("-")
+        biased = bool(self.biased)
+        attention = {"kind": "grouped", "heads": heads, "kv_heads": kv_heads}
+        biases = ("query_bias", "key_value_bias", "output_bias")
+        mlp = {"kind": "dense", "width": width, "gated": bool(self.gated)}
+        if experts:
+            mlp |= {"kind": "experts", "experts": experts, "active": active}
+        return {
+            "id": "-".join(map(str, ("row", plain, *figures, experts, active))),
+            "name": self.model,
+            "hidden": self.hidden,
+            "vocabulary": vocabulary,
+            "max_context": self.seq_len,
+            "weights": "bf16",
+            "tied": bool(self.tied),
+            "norm": self.norm or "rms",
+            "positions": self.seq_len if self.learned_positions else 0,
+            "layers": layers,
+            "pattern": [0],
+            "block": [
+                {
+                    "norms": 2,
+                    "attention": {
+                        **attention,
+                        "head_dim": self.hidden // heads,
+                        **dict.fromkeys(biases, biased),
+                    },
+                    "mlp": {**mlp, "bias": biased},
+                }
+            ],
+        }
 
     def missing(self, reason: str, *, counted: bool = True) -> Missing:
         """Say why the row is not predicted."""
@@ -209,42 +237,20 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
     def request(self, model: str) -> dict[str, object]:
         """Return the question to the core, of one device for a degree left open."""
         tp, pp = self.tp or 1, self.pp or 1
-        request: dict[str, object] = {
-            "model": model,
-            "accelerator": self.accelerator,
-            "accelerators_per_host": self.accelerators_per_host,
-            "network": self.network,
-            "nics_per_host": self.nics_per_host,
-            "tp": tp,
-            "sequence_parallel": self.sequence_parallel,
-            "pp": pp,
-            "vpp": self.vpp,
-            "dp": max(self.accelerators // (self.cp * tp * pp), 1),
-            "cp": self.cp,
-            "ep": self.ep,
-            "expert_tp": self.expert_tp,
-            "framework": self.framework,
-            "micro_batch": self.micro_batch or 1,
-            "global_batch": self.global_batch,
-            "seq_len": self.seq_len,
-            "recompute": self.recompute or "none",
-            "shard": self.shard,
-            "precision": self.precision,
-            "flash_attention": self.flash_attention,
-            "dropout": self.dropout,
-            "causal": self.causal,
-            "loss_chunks": self.loss_chunks,
-            "model_flops": "causal" if self.flops_counted == "causal" else "full",
-            "gradients": self.gradients,
-            "master_weights": self.master_weights,
-            "optimizer": self.optimizer,
-        }
         optional = {
             "lora_rank": self.lora_rank,
             "frozen_weights": self.frozen_weights,
             "shard_group": self.shard_group,
             "offload": self.offload.split() or None,
         }
-        return request | {
-            name: value for name, value in optional.items() if value is not None
+        return {
+            **{name: getattr(self, name) for name in _AS_ASKED},
+            "model": model,
+            "tp": tp,
+            "pp": pp,
+            "dp": max(self.accelerators // (self.cp * tp * pp), 1),
+            "micro_batch": self.micro_batch or 1,
+            "recompute": self.recompute or "none",
+            "model_flops": "causal" if self.flops_counted == "causal" else "full",
+            **{name: value for name, value in optional.items() if value is not None},
         }

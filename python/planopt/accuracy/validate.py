@@ -7,14 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planopt.accuracy.calibration import calibration
 from planopt.accuracy.collectives import CollectiveRow, predict_collectives
 from planopt.accuracy.columns import read_rows
 from planopt.accuracy.measurements import Comparison, Missing
 from planopt.accuracy.residuals import Errors, errors
 from planopt.accuracy.serving import catalog_of, engines_of, known_models
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
-from planopt.accuracy.statistics import statistics_of
+from planopt.accuracy.statistics import calibration, statistics_of
 from planopt.accuracy.training import predict_training
 from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder

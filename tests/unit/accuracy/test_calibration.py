@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import pytest
 
-from planopt.accuracy.calibration import calibration, interval_score
+from planopt.accuracy.statistics import calibration, interval_score
 
 TENTH = math.exp(NormalDist(0, 0.1).inv_cdf(0.9))
 """The upper end of an interval at 80 % of errors that spread by a tenth."""
