@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from planopt.accuracy.shapes import Shape
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -71,20 +69,20 @@ def with_heads(rows: Iterable[Raw]) -> Iterator[Raw]:
             yield row
 
 
-def shape_of(row: Raw, known: Mapping[str, tuple[str, int, int]]) -> str | Shape:
-    """Return the catalog id of the row's model, or its shape where it is none."""
+def shape_of(row: Raw, known: Mapping[str, tuple[str, int, int]]) -> dict[str, object]:
+    """Return the columns of a row's model: its id, or its shape where it has none."""
     layers, hidden = _number(row, "layers"), _number(row, "hidden")
     found = known.get(model_key(row["model"]))
     if found is not None:
         id, own_layers, own_hidden = found
         if layers in (0, own_layers) and hidden in (0, own_hidden):
-            return id
+            return {"model": id}
     if not hidden:
         raise ShapeUnknownError
     return _made_up(row, layers, hidden)
 
 
-def _made_up(row: Raw, layers: int, hidden: int) -> Shape:
+def _made_up(row: Raw, layers: int, hidden: int) -> dict[str, object]:
     """Fill in what a row leaves out, from its parameters where they are given."""
     kind = row["model"].lower()
     parameters = float(row["params_b"]) * _BILLION if row.get("params_b") else 0.0
@@ -111,23 +109,22 @@ def _made_up(row: Raw, layers: int, hidden: int) -> Shape:
     is_gpt = kind.startswith(_GPT)
     is_bert = kind.startswith("bert")
     biased = (is_gpt or is_bert) and not kind.startswith(_WITHOUT_BIAS)
-    return Shape(
-        name=row["model"],
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        width=width,
-        vocabulary=vocabulary,
-        context=_number(row, "seq_len"),
-        gated=gated,
-        tied=is_gpt or is_bert,
-        norm="layer" if biased else "layer-no-bias" if is_gpt else "rms",
-        learned_positions=is_gpt or is_bert,
-        biased=biased,
-        experts=experts,
-        active=active,
-    )
+    return {
+        "model": row["model"],
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "width": width,
+        "vocabulary": vocabulary,
+        "gated": gated,
+        "tied": is_gpt or is_bert,
+        "norm": "layer" if biased else "layer-no-bias" if is_gpt else "rms",
+        "learned_positions": is_gpt or is_bert,
+        "biased": biased,
+        "experts": experts or None,
+        "active_experts": active or None,
+    }
 
 
 def _rounded(width: float) -> int:

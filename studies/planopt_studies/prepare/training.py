@@ -282,27 +282,9 @@ def _row(
 def _model(row: Raw, known: Mapping[str, tuple[str, int, int]]) -> dict[str, Any]:
     """Return the columns that say which model it is."""
     try:
-        model = shape_of(row, known)
+        return shape_of(row, known)
     except ShapeUnknownError:
         return {"model": row["model"], "layers": _count(row, "layers") or 1}
-    if isinstance(model, str):
-        return {"model": model}
-    return {
-        "model": model.name,
-        "layers": model.layers,
-        "hidden": model.hidden,
-        "heads": model.heads,
-        "kv_heads": model.kv_heads,
-        "width": model.width,
-        "vocabulary": model.vocabulary,
-        "gated": model.gated,
-        "tied": model.tied,
-        "norm": model.norm,
-        "learned_positions": model.learned_positions,
-        "biased": model.biased,
-        "experts": model.experts or None,
-        "active_experts": model.active or None,
-    }
 
 
 def _known_models(catalog: Catalog) -> dict[str, tuple[str, int, int]]:
