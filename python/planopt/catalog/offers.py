@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog.open import Catalog
-from planopt.catalog.overlay import source_section, toml_value, write_overlay
+from planopt.catalog.overlay import toml_document, write_overlay
 from planopt.errors import InputError
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 BYTES_PER_GIB = 2**30
 UNDATED = "undated"
+SPOT = ("interrupted_every", "restart")
+"""What is assumed of instances on spot terms."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,45 +128,30 @@ def write_offers(
     imported.files = write_overlay(folder, files, force=force)
 
 
-def _file(provider: str, offers: Iterable[Offer], cite: str, date: str) -> str:
-    offers = list(offers)
-    class_ = _names()["classes"].get(provider, "cloud")
-    lines = [
-        f"id = {toml_value(provider)}",
-        f"name = {toml_value(provider)}",
-        f"class = {toml_value(class_)}",
-    ]
-    spot = _names()["spot"]
+def _file(provider: str, offers: Sequence[Offer], cite: str, date: str) -> str:
+    names = _names()
+    sources = {"list": {"cite": cite, "date": date, "status": "stored"}}
+    table: dict[str, object] = {
+        "id": provider,
+        "name": provider,
+        "class": names["classes"].get(provider, "cloud"),
+    }
     if any(offer.spot is not None for offer in offers):
-        lines += [
-            "",
-            "[spot]",
-            *(
-                f'{key} = {{ value = {toml_value(spot[key])}, source = "spot" }}'
-                for key in ("interrupted_every", "restart")
-            ),
-        ]
-    for offer in offers:
-        lines += ["", *_offer(offer)]
-    lines += ["", source_section("list", cite, date, "stored")]
-    if any(offer.spot is not None for offer in offers):
-        lines += ["", source_section("spot", spot["cite"], date, "assumed")]
-    return "\n".join(lines) + "\n"
+        cite, *rates = (names["spot"][key] for key in ("cite", *SPOT))
+        sources["spot"] = {"cite": cite, "date": date, "status": "assumed"}
+        pairs = zip(SPOT, rates, strict=True)
+        table["spot"] = {key: {"value": of, "source": "spot"} for key, of in pairs}
+    table |= {"offer": [dict(_figures(each)) for each in offers], "sources": sources}
+    return toml_document(table)
 
 
-def _offer(offer: Offer) -> list[str]:
-    lines = [
-        "[[offer]]",
-        f"instance = {toml_value(offer.instance)}",
-        f"accelerator = {toml_value(offer.accelerator)}",
-        f"count = {offer.count}",
-        f"region = {toml_value(offer.region)}",
-    ]
+def _figures(offer: Offer) -> Iterator[tuple[str, object]]:
+    for name in ("instance", "accelerator", "count", "region"):
+        yield name, getattr(offer, name)
     if offer.vcpus:
-        lines.append(f"vcpus = {offer.vcpus}")
+        yield "vcpus", offer.vcpus
     if offer.memory_gib:
-        lines.append(f'memory = "{offer.memory_gib:g} GiB"')
+        yield "memory", f"{offer.memory_gib:g} GiB"
     for name, price in (("price", offer.price), ("spot", offer.spot)):
         if price is not None:
-            lines.append(f'{name} = {{ value = "${price:g}/h", source = "list" }}')
-    return lines
+            yield name, {"value": f"${price:g}/h", "source": "list"}

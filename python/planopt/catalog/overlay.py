@@ -68,13 +68,6 @@ def toml_document(
     return "\n".join(filter(None, [title + "".join(lines), *inner]))
 
 
-def source_section(name: str, cite: str, date: str, status: str) -> str:
-    """Write a source, which figures of its file name."""
-    told = {"cite": cite, "date": date, "status": status}
-    lines = (f"{key} = {toml_value(value)}" for key, value in told.items())
-    return "\n".join([f"[sources.{name}]", *lines])
-
-
 def check_targets(folder: Path, names: Iterable[str], *, force: bool) -> None:
     """Refuse to write files that are there already, through links, or elsewhere."""
     with unwritable(folder, field="--out"):

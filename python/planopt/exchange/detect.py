@@ -15,13 +15,13 @@ import msgspec
 
 from planopt.catalog.devices import accelerator_called, nearest_accelerator
 from planopt.catalog.open import open_catalog
-from planopt.catalog.overlay import source_section, toml_value, write_overlay
+from planopt.catalog.overlay import toml_document, write_overlay
 from planopt.documents.exchange import Detection, Found
 from planopt.machine import processor_name
 from planopt.price_sources import today
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from planopt.catalog.open import Catalog
 
@@ -212,20 +212,21 @@ def _host(
     figures = {"power": f"{_BESIDE_WATTS} W", "rack_units": 0}
     if memory is not None:
         figures["memory"] = f"{memory / 1e9:.0f} GB"
-    return "\n".join(_lines(figures, sorted(forms or {"pcie"}), len(cards), slots))
-
-
-def _lines(
-    figures: dict[str, object], forms: list[str], slots: int, links: list[str]
-) -> Iterator[str]:
-    yield f'id = "{HOST}"'
-    yield f"name = {toml_value(f'This machine, {processor_name()}')}"
-    yield f"form_factors = {toml_value(forms)}"
-    yield f"slots = {slots}"
-    yield "whole = false"
-    yield f"link = {toml_value(min(links, default=_USUAL_LINK))}"
-    yield "nics = 1"
-    for name, value in figures.items():
-        yield f'{name} = {{ value = {toml_value(value)}, source = "machine" }}'
     cite = "planopt detect; power beside the accelerators as of a desktop"
-    yield f"\n{source_section('machine', cite, today().isoformat(), 'assumed')}"
+    date = today().isoformat()
+    return toml_document(
+        {
+            "id": HOST,
+            "name": f"This machine, {processor_name()}",
+            "form_factors": sorted(forms or {"pcie"}),
+            "slots": len(cards),
+            "whole": False,
+            "link": min(slots, default=_USUAL_LINK),
+            "nics": 1,
+            **{
+                name: {"value": value, "source": "machine"}
+                for name, value in figures.items()
+            },
+            "sources": {"machine": {"cite": cite, "date": date, "status": "assumed"}},
+        }
+    )

@@ -7,7 +7,7 @@ import io
 from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
-from planopt.catalog.overlay import source_section, toml_document, toml_value
+from planopt.catalog.overlay import toml_document
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
@@ -34,34 +34,34 @@ class Origin:
     software: str
     date: str
 
-    def section(self) -> str:
-        """Write it as a source."""
+    @property
+    def sources(self) -> dict[str, object]:
+        """The table of sources that has it."""
         cite = f"planopt calibrate on {self.device} with {self.software}"
-        return source_section(SOURCE, cite, self.date, "stored") + "\n"
+        return {SOURCE: {"cite": cite, "date": self.date, "status": "stored"}}
 
 
 def accelerator_file(id_: str, device: Device, rates: Rates, origin: Origin) -> str:
     """Describe a new device by the best that was measured: its efficiency is 1."""
-    peaks = "".join(
-        f"{number_format} = {_figure(_in_units(rate, 'TFLOPS', 1e12))}\n"
-        for number_format, rate in rates.flop_per_second.items()
-    )
-    memory = _figure(_in_units(device.memory_bytes, "GiB", 2.0**30))
-    bandwidth = _figure(_in_units(rates.memory_bytes_per_second, "GB/s", 1e9))
-    kind = "cpu" if device.is_processor else "pcie"
-    return (
-        f'id = "{id_}"\n'
-        f"name = {toml_value(device.name)}\n"
-        'vendor = "measured"\n'
-        f'family = "{"cpu" if device.is_processor else "measured"}"\n'
-        f"year = {origin.date[:4]}\n"
-        f'form_factor = "{kind}"\n'
-        "datacenter_licence = true\n"
-        'peer_to_peer = "no"\n'
-        f"unified_memory = {'true' if device.is_processor else 'false'}\n"
-        f"memory = {memory}\n"
-        f"memory_bandwidth = {bandwidth}\n"
-        f"\n[peak]\n{peaks}\n{origin.section()}"
+    return toml_document(
+        {
+            "id": id_,
+            "name": device.name,
+            "vendor": "measured",
+            "family": "cpu" if device.is_processor else "measured",
+            "year": int(origin.date[:4]),
+            "form_factor": "cpu" if device.is_processor else "pcie",
+            "datacenter_licence": True,
+            "peer_to_peer": "no",
+            "unified_memory": device.is_processor,
+            "memory": _figure(device.memory_bytes, "GiB", 2.0**30),
+            "memory_bandwidth": _figure(rates.memory_bytes_per_second, "GB/s", 1e9),
+            "peak": {
+                number_format: _figure(rate, "TFLOPS", 1e12)
+                for number_format, rate in rates.flop_per_second.items()
+            },
+            "sources": origin.sources,
+        }
     )
 
 
@@ -85,7 +85,7 @@ def measured_assumptions(document: dict[str, object], origin: Origin) -> str:
     sources = document.get("sources")
     if isinstance(sources, dict):
         sources.pop(SOURCE, None)
-    return f"{toml_document(document)}\n{origin.section()}"
+    return f"{toml_document(document)}\n{toml_document({'sources': origin.sources})}"
 
 
 def samples_file(samples: Sequence[Sample]) -> str:
@@ -99,9 +99,5 @@ def samples_file(samples: Sequence[Sample]) -> str:
     return text.getvalue()
 
 
-def _in_units(value: float, unit: str, size: float) -> str:
-    return f"{value / size:.4g} {unit}"
-
-
-def _figure(value: str) -> str:
-    return f'{{ value = {toml_value(value)}, source = "{SOURCE}" }}'
+def _figure(value: float, unit: str, size: float) -> dict[str, str]:
+    return {"value": f"{value / size:.4g} {unit}", "source": SOURCE}
