@@ -22,8 +22,7 @@ from planopt._native import undominated_templates
 from planopt.fleets.problem import columns_of
 from planopt.fleets.selection import Selection
 from planopt.fleets.stages import solve
-from planopt.procurement import Solver
-from planopt.procurement.solver import Effort
+from planopt.procurement.solver import Effort, Solver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

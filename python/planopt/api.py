@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from planopt.documents.fleet import FleetPlan
     from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
-    from planopt.documents.sweep import SweepResult
     from planopt.option_types import FleetOptions, SolveOptions, TrainOptions
     from planopt.second_opinion import Verdict
+    from planopt.sweeps.run import SweepResult
 
 
 def solve(

@@ -22,7 +22,7 @@ from planopt.documents.evaluation import EvaluationDocument
 from planopt.loads import Arrivals
 from planopt.planning.pipeline import answered
 from planopt.planning.serving import Serving
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 from planopt.serving.load import simulated
 from planopt.serving.question_types import PERCENTILES
 from planopt_studies.sixty import spoken

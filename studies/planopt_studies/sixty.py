@@ -22,7 +22,7 @@ from planopt.catalog.open import open_catalog
 from planopt.documents.plan import Plan
 from planopt.options import Asked, table
 from planopt.planning.serving import Serving
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 from planopt.serving.load import simulated_deployment, simulated_pools
 from planopt.serving.question_types import PERCENTILES
 

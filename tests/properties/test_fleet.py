@@ -27,7 +27,7 @@ from planopt.fleets.problem import (
 from planopt.fleets.purchase import cost_cents, shortfalls
 from planopt.fleets.selection import Selection
 from planopt.fleets.stages import solve
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

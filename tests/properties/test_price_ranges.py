@@ -12,7 +12,7 @@ from planopt.market import read_market
 from planopt.options import Asked
 from planopt.planning.flips import BISECTIONS
 from planopt.planning.question import ServingQuestion
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 from planopt.serving.question_types import Problem
 
 if TYPE_CHECKING:

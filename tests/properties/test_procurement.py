@@ -13,12 +13,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from units import Unit, buy, satisfiable, scan, undominated
 
-from planopt.procurement import Limits, Objective, Solver, minimal_conflict
+from planopt.procurement.problem import Limits, Objective
+from planopt.procurement.solver import Solver
+from planopt.procurement.why_not import minimal_conflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from planopt.procurement import Purchase
+    from planopt.procurement.problem import Purchase
 
 TIME_LIMIT = 30.0
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planopt._native import Rows
-from planopt.procurement import Limits, Objective, Purchase, Solver, offer, offers
-from planopt.procurement import buy as buy_offered
-from planopt.procurement import satisfiable as satisfiable_rows
-from planopt.procurement.problem import broken
+from planopt.procurement.problem import (
+    Limits,
+    Objective,
+    Purchase,
+    broken,
+    offer,
+    offers,
+)
+from planopt.procurement.purchase import buy as buy_offered
+from planopt.procurement.purchase import satisfiable as satisfiable_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planopt.procurement import Alternative, Offer
+    from planopt.procurement.problem import Alternative, Offer
+    from planopt.procurement.solver import Solver
 
 
 @dataclass(frozen=True, kw_only=True)

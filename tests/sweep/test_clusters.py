@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from planopt.documents.sweep import SweepResult
-from planopt.sweeps import sweep
 from planopt.sweeps.parts import Parts
+from planopt.sweeps.run import SweepResult, sweep
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -13,13 +13,12 @@ from msgspec.json import decode
 
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
-from planopt.documents.sweep import SweepResult
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweeps import read_study, sweep
 from planopt.sweeps.executors import executor_on
 from planopt.sweeps.parts import Parts
-from planopt.sweeps.run import merged
+from planopt.sweeps.run import SweepResult, merged, sweep
+from planopt.sweeps.study import read_study
 from planopt.sweeps.work import _frozen
 
 STUDY = """

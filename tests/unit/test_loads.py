@@ -11,7 +11,7 @@ from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 from planopt.options import Asked
 from planopt.planning.serving import Serving
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 from planopt.traffic import read_traffic
 
 if TYPE_CHECKING:

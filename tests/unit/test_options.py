@@ -20,7 +20,7 @@ from planopt.fleets.plan import plan_fleet
 from planopt.market import read_market
 from planopt.options import Asked, Option, completed, given, table, taken_by, unknown
 from planopt.serving.question_types import MEAN, PERCENTILES, Goal, Problem
-from planopt.sweeps import read_study
+from planopt.sweeps.study import read_study
 from planopt.training.problem import TrainingProblem
 
 if TYPE_CHECKING:

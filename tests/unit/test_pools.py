@@ -17,8 +17,8 @@ from planopt.options import Asked
 from planopt.planning import pools
 from planopt.planning.serving import Serving
 from planopt.planning.settle import settled
-from planopt.procurement import Solver
 from planopt.procurement.problem import Purchase
+from planopt.procurement.solver import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Callable

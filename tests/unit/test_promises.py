@@ -14,7 +14,7 @@ from planopt.options import Asked
 from planopt.planning import settle
 from planopt.planning.serving import Serving, missing
 from planopt.planning.settle import missed
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import Deployment

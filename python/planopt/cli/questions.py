@@ -281,7 +281,7 @@ def sweep(*, study: str, json: bool = False, **options: Any) -> None:
     """
     from planopt.cli.progress import Progress
     from planopt.report.spaces import render_sweep
-    from planopt.sweeps import sweep as run
+    from planopt.sweeps.run import sweep as run
 
     with Progress("evaluating", "candidates") as progress:
         result = run(study, progress=progress, **options)

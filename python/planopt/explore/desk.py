@@ -21,7 +21,7 @@ from planopt.options import Asked
 from planopt.planning.pipeline import whole
 from planopt.planning.serving import Serving
 from planopt.printable import printable
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 from planopt.summary import summed_up
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.fleets.mix import Mix
 from planopt.fleets.problem import Container
 from planopt.fleets.question import PER_UNIT, SHARES_OF_A_RACK_UNIT
-from planopt.procurement.conflict import minimal_conflict
 from planopt.procurement.solver import Effort
+from planopt.procurement.why_not import minimal_conflict
 from planopt.units import CENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.fleets.problem import Fleet
-    from planopt.procurement import Solver
+    from planopt.procurement.solver import Solver
 
 
 SECONDS = 5.0

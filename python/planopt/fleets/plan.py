@@ -28,7 +28,7 @@ from planopt.fleets.units import UTILISATION
 from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 from planopt.summary import summed_up
 from planopt.units import CENTS
 

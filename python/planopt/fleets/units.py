@@ -10,7 +10,7 @@ from msgspec import structs
 from planopt.documents.fleet_request import Bought, Owned, Rented, Size, Workload
 from planopt.market import read_market
 from planopt.options import Asked
-from planopt.procurement import Limits
+from planopt.procurement.problem import Limits
 from planopt.serving.build import lay_out_together
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_together

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.planning.held_back import held_back, span
-from planopt.procurement import why_not
+from planopt.procurement.why_not import why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

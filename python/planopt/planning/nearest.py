@@ -15,7 +15,8 @@ from planopt.market import CLASSES
 from planopt.options import Edit, taken_by
 from planopt.planning.held_back import held_back, span
 from planopt.price_sources import is_rough
-from planopt.procurement import minimal_conflict, satisfiable
+from planopt.procurement.purchase import satisfiable
+from planopt.procurement.why_not import minimal_conflict
 from planopt.serving.build import Build
 from planopt.training.build import TrainingBuild
 from planopt.units import SECONDS_PER_DAY

@@ -11,8 +11,8 @@ from planopt.catalog.open import open_for
 from planopt.documents.plan import Interrupted, Plan, TrainingPlan
 from planopt.planning.not_considered import not_considered
 from planopt.planning.question import ServingQuestion, TrainingQuestion
-from planopt.procurement import Solver
 from planopt.procurement.purchase import PurchaseInterrupted
+from planopt.procurement.solver import Solver
 from planopt.summary import summed_up
 
 if TYPE_CHECKING:

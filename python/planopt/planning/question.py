@@ -15,14 +15,15 @@ from msgspec import structs
 from planopt.market import read_market
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Edit
-from planopt.procurement import Solver, buy, offers
 from planopt.procurement.problem import (
     Limits,
     Objective,
     Offered,
     Purchase,
     check,
+    offers,
 )
+from planopt.procurement.purchase import buy
 from planopt.serving.build import (
     NO_POOLS,
     Build,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from planopt.options import Asked
     from planopt.procurement.found import Found
     from planopt.procurement.problem import Counts
+    from planopt.procurement.solver import Solver
 
 REACH = 2
 """Units are searched for up to so many times the budget or the best price known."""

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.parts import Cost
     from planopt.options import Asked
-    from planopt.procurement import Solver
     from planopt.procurement.problem import Objective, Purchase
+    from planopt.procurement.solver import Solver
     from planopt.serving.build import Build
 
 SIMULATED = (

@@ -19,9 +19,9 @@ from msgspec.structs import replace as with_changes
 from planopt.door import written
 from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
 from planopt.planning.question import MUCH_DEARER, REACH
-from planopt.procurement import buy
 from planopt.procurement.found import Found
 from planopt.procurement.problem import Purchase, offer
+from planopt.procurement.purchase import buy
 from planopt.serving.build import build
 from planopt.serving.load import REQUESTS, simulated_deployment, simulated_pools
 from planopt.serving.question_types import MEAN, PERCENTILES

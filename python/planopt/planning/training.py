@@ -27,8 +27,8 @@ from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
-    from planopt.procurement import Solver
     from planopt.procurement.problem import Purchase
+    from planopt.procurement.solver import Solver
     from planopt.training.build import TrainingBuild
 
 

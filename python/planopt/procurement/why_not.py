@@ -1,4 +1,4 @@
-"""Which limits a build breaks, and by how much, in words."""
+"""Why something is not bought: limits that it breaks, or that cannot hold together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planopt.procurement.problem import Broken, Limits
 
@@ -39,3 +39,21 @@ def _said(broken: Broken, limits: Limits, *, hourly: bool) -> str:
     name = group.removeprefix("stock:")
     stock = limits.stock[name]
     return f"needs {int(by) + stock} {name} where the stock is {stock}"
+
+
+def minimal_conflict(
+    groups: Sequence[str], feasible: Callable[[tuple[str, ...]], bool]
+) -> tuple[str, ...]:
+    """Reduce an infeasible set of limits to a minimal one (deletion filter).
+
+    Each group in turn is left out; if the rest is still infeasible it is not needed.
+    What remains is infeasible, since each deletion was made only where it left an
+    infeasible set, and minimal: a group was kept because the rest of a larger set was
+    feasible without it, and a smaller set of limits is feasible all the more.
+    """
+    needed = tuple(groups)
+    for group in groups:
+        rest = tuple(other for other in needed if other != group)
+        if not feasible(rest):
+            needed = rest
+    return needed

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from planopt.documents.sweep import SweepResult
     from planopt.report.front import Row
     from planopt.report.table import Block
+    from planopt.sweeps.run import SweepResult
 
 _TITLES = {
     "accelerator": "accelerator",

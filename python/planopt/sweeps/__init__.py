@@ -4,9 +4,3 @@ A study is cut into numbered chunks of its spaces. Any executor evaluates them; 
 comes back as the front of its candidates with their count and checksum, and is written
 as one Parquet file at once. A study that was stopped goes on where it was.
 """
-
-from planopt.documents.sweep import SweepResult
-from planopt.sweeps.run import sweep
-from planopt.sweeps.study import Study, read_study
-
-__all__ = ["Study", "SweepResult", "read_study", "sweep"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msgspec.json import decode
 
-from planopt.documents.sweep import SweepResult
 from planopt.sweeps.executors import executor_on
 from planopt.sweeps.parts import Evaluated, Parts
 from planopt.sweeps.study import Chunk, Study, read_study
@@ -28,6 +28,29 @@ _RANKED = {
 """Figures of a front: the less the better."""
 
 _HASH = 1 << 64
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a study came to."""
+
+    folder: str
+    """Where its parts are."""
+    chunks: int
+    """Parts of the study."""
+    resumed: int
+    """Of them, those that were there already."""
+    candidates: int
+    """Candidates of all cases: as many as were covered."""
+    evaluated: int
+    """Candidates that work, and that do not."""
+    rejected: int
+    checksum: str
+    """Of all figures of all evaluated candidates, whatever was evaluated where."""
+    front: int
+    """Rows of ``front.parquet``."""
+    seconds: float
+    """Wall time of this run."""
 
 
 def sweep(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from units import Unit
 
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from planopt.procurement import Limits, minimal_conflict
+from planopt.procurement.problem import Limits
+from planopt.procurement.why_not import minimal_conflict
 
 GROUPS = ("concurrency", "throughput", "budget", "power", "stock:x")
 

@@ -8,14 +8,14 @@ import pytest
 from units import Unit, buy, offered, rows, satisfiable, undominated
 
 from planopt.errors import InputError
-from planopt.procurement import Limits, PurchaseInterrupted, Solver
-from planopt.procurement.problem import broken
-from planopt.procurement.solver import Outcome, SolveInterrupted
+from planopt.procurement.problem import Limits, broken
+from planopt.procurement.purchase import PurchaseInterrupted
+from planopt.procurement.solver import Outcome, SolveInterrupted, Solver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planopt.procurement import Objective
+    from planopt.procurement.problem import Objective
 
     MakeUnit = Callable[..., Unit]
 

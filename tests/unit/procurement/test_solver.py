@@ -12,12 +12,12 @@ import time
 import pytest
 
 from planopt.errors import InternalError
-from planopt.procurement import Solver
 from planopt.procurement.model import MAX_ACTIVITY, Model, Row
 from planopt.procurement.solver import (
     CHILD,
     Effort,
     SolveInterrupted,
+    Solver,
     _fields,
     _import_folders,
 )
