@@ -8,7 +8,7 @@ import msgspec
 from msgspec import structs
 
 from planopt.catalog.entries import Pricing
-from planopt.catalog.installed import BUNDLED, date_of, newer
+from planopt.catalog.open import BUNDLED, date_of, newer
 from planopt.confidence import factors, left_out, share
 from planopt.documents.parts import Assumed
 from planopt.documents.plan import Request

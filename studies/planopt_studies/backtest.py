@@ -19,11 +19,11 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
-from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving_rows import predict_serving
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.confidence import slower
 from planopt.documents.evidence import Kind
+from planopt.documents.validation import Comparison
 from planopt.files import write
 from planopt.toml import tomllib
 from planopt_studies.accuracy import between

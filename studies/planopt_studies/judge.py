@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.measurements import Missing
 from planopt.accuracy.statistics import statistics_of
 from planopt.accuracy.training import comparisons, predictions
 from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
+from planopt.documents.validation import Missing
 from planopt_studies.documents import Fitting, Judged
 from planopt_studies.left_out import SINGLE_NODE, folds
 from planopt_studies.residuals import residuals, serving_judged

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planopt.catalog.installed import BUNDLED, date_of
-from planopt.catalog.open import open_catalog
+from planopt.catalog.open import BUNDLED, date_of, open_catalog
 
 if TYPE_CHECKING:
     from pathlib import Path

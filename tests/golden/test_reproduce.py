@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planopt.article.published import published_figures, seed_figures_file
-from planopt.article.reproduce import reproduce
-from planopt.article.scenarios import read_scenarios
+from planopt.article.inputs import read_scenarios
+from planopt.article.reproduce import published_figures, reproduce, seed_figures_file
 
 if TYPE_CHECKING:
     from pathlib import Path

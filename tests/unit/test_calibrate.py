@@ -12,8 +12,7 @@ from planopt.documents.calibration import Efficiencies, Sample
 from planopt.errors import InputError
 from planopt.measurement import run
 from planopt.measurement.overlay import Origin, assumptions_file
-from planopt.measurement.programme import measure
-from planopt.measurement.rates import efficiencies_of, rates_of
+from planopt.measurement.programme import efficiencies_of, measure, rates_of
 
 if sys.version_info >= (3, 11):
     from tomllib import loads

@@ -10,7 +10,7 @@ import pytest
 import write_options
 
 import planopt
-from planopt.article.published import published_figures
+from planopt.article.reproduce import published_figures
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.cli.build import _completed

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planopt.article.figures import FIGURES, figure_of
-from planopt.article.inputs import Inputs, UnknownFigureError
+from planopt.article.inputs import Inputs, Scenario, UnknownFigureError, read_scenarios
 from planopt.article.reproduce import reproduce
-from planopt.article.scenarios import Scenario, read_scenarios
 from planopt.catalog.open import bundled_folder
 from planopt.errors import InputError
 from planopt.report.reproduction import render_reproduction

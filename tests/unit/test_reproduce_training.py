@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from planopt.article.figures import figure_of
-from planopt.article.inputs import Inputs, UnknownFigureError
+from planopt.article.inputs import Inputs, UnknownFigureError, read_scenarios
 from planopt.article.reproduce import reproduce
-from planopt.article.scenarios import read_scenarios
 from planopt.catalog.open import bundled_folder
 
 if TYPE_CHECKING:

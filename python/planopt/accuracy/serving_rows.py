@@ -14,19 +14,19 @@ from planopt.accuracy.columns import (  # noqa: TC001 - msgspec reads them
     Share,
     Tokens,
 )
-from planopt.accuracy.measurements import Comparison, Missing
 from planopt.accuracy.serving import (
     MeasuredReplica,
     UnpredictableError,
     Weights,
     known_models,
 )
+from planopt.documents.validation import Comparison, Missing
 from planopt.loads import Arrivals, Length, Load, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planopt.accuracy.measurements import Outcome
+    from planopt.documents.validation import Outcome
     from planopt.loads import Latencies
 
 _GB: Final = 1e9

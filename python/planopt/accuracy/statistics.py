@@ -15,7 +15,7 @@ from planopt.documents.validation import Calibration, Statistics
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planopt.accuracy.measurements import Comparison
+    from planopt.documents.validation import Comparison
 
 
 _HIGH = 0.9

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from planopt.accuracy.measurements import Comparison, Missing
 from planopt.catalog.open import Catalog, open_catalog
 from planopt.catalog.overlay import toml_document
 from planopt.documents.training import TrainingEvaluation
+from planopt.documents.validation import Comparison, Missing
 from planopt.errors import InputError
 from planopt.files import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planopt.accuracy.measurements import Outcome
     from planopt.accuracy.training_rows import TrainingRow
     from planopt.documents.training import TrainingMemory
+    from planopt.documents.validation import Outcome
 
 _METRIC_UNITS = {"step_time": "s", "tokens_per_s": "tokens/s", "memory": "bytes"}
 _DEGREES = (1, 2, 4, 8)

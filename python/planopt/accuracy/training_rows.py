@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from planopt.accuracy.columns import Count, Figure, Format, Name  # noqa: TC001
-from planopt.accuracy.measurements import Missing
+from planopt.documents.validation import Missing
 
 if TYPE_CHECKING:
-    from planopt.accuracy.measurements import Standing
     from planopt.documents.training import TrainingEvaluation
+    from planopt.documents.validation import Standing
 
 GIB = 2.0**30
 FIGURES = (

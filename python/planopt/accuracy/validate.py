@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from planopt.accuracy.collectives import CollectiveRow, predict_collectives
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.measurements import Comparison, Missing
 from planopt.accuracy.residuals import Errors, errors
 from planopt.accuracy.serving import catalog_of, engines_of, known_models
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
@@ -19,7 +18,9 @@ from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.documents.validation import (
     Calibration,
+    Comparison,
     Dataset,
+    Missing,
     Part,
     Statistics,
     Validation,
@@ -29,7 +30,7 @@ from planopt.documents.validation import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from planopt.accuracy.measurements import Outcome, Standing
+    from planopt.documents.validation import Outcome, Standing
 
 Measured = TrainingRow | ServingRow | CollectiveRow
 

@@ -25,7 +25,6 @@ from planopt.catalog.entries import (
     Pricing,
 )
 from planopt.catalog.hub import fetched, is_repository
-from planopt.catalog.installed import BUNDLED, newer
 from planopt.catalog.kinds import KINDS
 from planopt.door import question, written
 from planopt.errors import InputError
@@ -35,12 +34,40 @@ if TYPE_CHECKING:
 
     from planopt.options import Asked
 
+try:
+    import planopt_catalog
+except ImportError:
+    planopt_catalog = None
+
 T = TypeVar("T")
 
 DEFAULT_ASSUMPTIONS = "calibrated"
 
 LIMITED_TO = "@"
 """What parts the id of an accelerator from a power limit, as in ``rtx-4090@350W``."""
+
+BUNDLED = Path(__file__).parent.parent / "catalogs"
+"""Those that planopt brings."""
+
+
+@lru_cache
+def newer() -> Path | None:
+    """Folder of installed catalogs, if there are any of a later date than the bundled.
+
+    They are laid over those, under the overlays of whoever asks.
+    """
+    if planopt_catalog is None:
+        return None
+    folder = Path(planopt_catalog.__file__).parent / "catalogs"
+    return folder if date_of(folder) > date_of(BUNDLED) else None
+
+
+def date_of(folder: Path) -> str:
+    """Day of catalogs, as 2026.11.26; nothing where they say none."""
+    try:
+        return (folder / "date.txt").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
 
 
 def bundled_folder() -> Path:

@@ -64,7 +64,7 @@ def validate(*, json: bool = False, **options: Any) -> None:
     with Progress("predicting what was measured", "rows") as progress:
         errors = validate_rows(progress=progress, **options)
     if plot is not None:
-        from planopt.report.scatter import calibration_plot
+        from planopt.report.validation import calibration_plot
 
         write(plot, calibration_plot(printable(errors)), field="--plot")
     show(errors, render_validation, json=json)

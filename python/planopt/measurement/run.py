@@ -26,8 +26,7 @@ from planopt.measurement.overlay import (
     assumptions_file,
     samples_file,
 )
-from planopt.measurement.programme import measure
-from planopt.measurement.rates import efficiencies_of, rates_of
+from planopt.measurement.programme import efficiencies_of, measure, rates_of
 from planopt.options import Asked
 from planopt.planning.evaluate import evaluate_serving
 from planopt.price_sources import today

@@ -26,12 +26,12 @@ from planopt.planning.alternatives import other_builds
 from planopt.planning.certainty import certain, priced, served_to
 from planopt.planning.nearest import why_no_purchase
 from planopt.planning.pools import better_of
-from planopt.planning.price_ranges import uncertainty
 from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
 from planopt.planning.scenarios import with_scenarios
 from planopt.planning.sensitivity import is_wide, sensitivities, steps
 from planopt.planning.settle import missed, settled
+from planopt.planning.uncertainty import uncertainty
 from planopt.planning.warnings import flipped, serving_warnings
 from planopt.price_sources import dollars, is_rough, oldest_price
 from planopt.procurement.problem import check

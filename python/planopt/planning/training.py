@@ -17,7 +17,7 @@ from planopt.planning.certainty import certain, priced, run_to
 from planopt.planning.heterogeneous import heterogeneous
 from planopt.planning.nearest import why_no_cluster
 from planopt.planning.question import TrainingQuestion
-from planopt.planning.rented_runs import renting
+from planopt.planning.rent_or_buy import renting
 from planopt.planning.scenarios import with_scenarios
 from planopt.planning.sensitivity import run_sensitivities
 from planopt.planning.warnings import run_warnings

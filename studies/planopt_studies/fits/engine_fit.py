@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.optimize import least_squares
 
-from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving_rows import predict_serving
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.documents.validation import Comparison
 from planopt_studies.fits.engine_rows import (
     FITTED,
     USUAL,

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import structs
 
-from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving_rows import predict_serving
+from planopt.documents.validation import Comparison
 from planopt_studies.fits.parameters import Parameter
 
 if sys.version_info >= (3, 11):

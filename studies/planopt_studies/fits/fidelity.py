@@ -16,11 +16,11 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.measurements import Missing
 from planopt.accuracy.statistics import spread
 from planopt.accuracy.training import comparisons, predictions
 from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
+from planopt.documents.validation import Missing
 from planopt_studies.fits.training import Fit
 from planopt_studies.left_out import SINGLE_NODE
 

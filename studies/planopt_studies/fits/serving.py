@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving_rows import ServingRow
 from planopt.accuracy.validate import compare_rows
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
+from planopt.documents.validation import Comparison
 from planopt.files import write
 from planopt_studies.fits.engine_fit import (
     by_its_law,

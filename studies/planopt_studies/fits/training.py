@@ -27,11 +27,11 @@ from msgspec import structs
 from scipy.optimize import least_squares
 
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.measurements import Missing
 from planopt.accuracy.training import Question, questions
 from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
 from planopt.documents.training import TrainingEvaluation
+from planopt.documents.validation import Missing
 from planopt.files import write
 from planopt_studies.documents import LEAST_ROWS
 from planopt_studies.fits.parameters import Parameter, plain, sections, with_block

@@ -7,10 +7,10 @@ from statistics import median
 
 import pytest
 
-from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.residuals import errors
 from planopt.accuracy.validate import bundled_measurements, compare_rows
 from planopt.catalog.open import open_catalog
+from planopt.documents.validation import Comparison
 
 # Median errors of step times on the rows that come with planopt, and what they may be.
 WORST = {

@@ -10,10 +10,10 @@ import pytest
 
 from planopt.accuracy.collectives import CollectiveRow, predict_collectives
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.serving import MeasuredReplica, Weights, catalog_of
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.catalog.open import bundled_folder
+from planopt.documents.validation import Comparison
 from planopt.loads import Arrivals, Length, Load, Outcome, Sizes
 from planopt_studies.prepare import harness
 from planopt_studies.prepare.__main__ import prepare

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from planopt.accuracy.measurements import Comparison
 from planopt.accuracy.statistics import (
     quantile,
     spearman_rho,
     spread,
     statistics_of,
 )
+from planopt.documents.validation import Comparison
 
 
 def compared(measured: float, predicted: float) -> Comparison:
