@@ -19,7 +19,7 @@ from planopt_studies.residuals import ANY_ENGINE, residuals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from planopt.documents.validation import Residual
+    from planopt_studies.documents import Residual
     from planopt_studies.fits.engine_rows import Term
 
 __all__ = [

@@ -9,7 +9,7 @@ from msgspec import Struct
 from planopt.documents.validation import Calibration
 
 if TYPE_CHECKING:
-    from planopt.documents.validation import Residual, Statistics
+    from planopt.documents.validation import Statistics
 
 LEAST_ROWS = 20
 """Rows below which a class says nothing of its own."""
@@ -17,6 +17,22 @@ LEAST_ROWS = 20
 LEAST_GROUPS = 5
 """Groups, of rows that err alike, below which it says nothing either: one that is left
 out lies within four others as often as 80 % of the time, and not within fewer."""
+
+
+class Residual(Struct, frozen=True, kw_only=True):
+    """Errors of a metric of a class."""
+
+    metric: str
+    of: str
+    """Class: an accelerator or a family, and ``dense`` or ``moe``; or ``all``."""
+    rows: int
+    low: float
+    """Measured over predicted, below which a tenth is."""
+    high: float
+    median_ape: float
+    mape: float
+    groups: int | None = None
+    """Groups of rows that err alike, where they were counted."""
 
 
 class Errors(Struct, frozen=True, kw_only=True):

@@ -38,7 +38,11 @@ def judge(*, assumptions: str = DEFAULT_ASSUMPTIONS) -> Judged:
     outcomes = list(predictions(rows, assumptions))
     missing = [each for each in outcomes if isinstance(each, Missing)]
     predicted = [each for each in outcomes if not isinstance(each, Missing)]
-    counted = [each for each in predicted if each.counts]
+    counted = [
+        each
+        for each in predicted
+        if not each.searched and each.row.standing == "counted"
+    ]
     uncovered: dict[str, int] = {}
     for each in missing:
         if "step_time" in each.metrics:
@@ -79,7 +83,12 @@ def _fitting(
     ]
     return Fitting(
         ran=len(ran),
-        said_not_to_fit=sum(each.lacks_memory for each in ran),
+        said_not_to_fit=sum(map(_lacks_memory, ran)),
         failed=len(asked),
-        said_to_fail=sum(each.lacks_memory for each in asked),
+        said_to_fail=sum(map(_lacks_memory, asked)),
     )
+
+
+def _lacks_memory(prediction: Prediction) -> bool:
+    """Whether the run is said not to fit."""
+    return prediction.memory.total_bytes > prediction.memory.capacity_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,17 @@ import msgspec
 from msgspec import Struct
 
 from planopt.catalog.open import bundled_folder
-from planopt.documents.validation import Residual  # noqa: TC001 - msgspec reads it
+from planopt.errors import InputError
 from planopt.toml import tomllib
-from planopt_studies.documents import Judgement  # noqa: TC001 - msgspec reads it
+from planopt_studies.documents import (  # noqa: TC001 - msgspec reads them
+    Judgement,
+    Residual,
+)
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
 
-__all__ = ["ANY_ENGINE", "model_classes", "residuals", "serving_judged"]
+__all__ = ["ANY_ENGINE", "family_of", "model_classes", "residuals", "serving_judged"]
 
 ANY_ENGINE = ", any engine"
 """Behind a class: serving predicted without an engine, measured under any."""
@@ -49,5 +53,11 @@ def model_classes(catalog: Catalog, accelerator: str, model: str) -> list[str]:
     """Return the classes of a model on an accelerator, the narrowest first."""
     kind = "moe" if catalog.has_experts(model) else "dense"
     family = catalog.text("accelerators", accelerator, "family")
-    families = [family] if family else []
-    return [f"{name} {kind}" for name in (accelerator, *families)]
+    return [f"{name} {kind}" for name in filter(None, (accelerator, family))]
+
+
+def family_of(catalog: Catalog, accelerator: str) -> str:
+    """Return the family of an accelerator; none of one that is not known."""
+    with suppress(InputError):
+        return catalog.text("accelerators", accelerator, "family") or ""
+    return ""

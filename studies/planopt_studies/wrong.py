@@ -10,7 +10,7 @@ from planopt.files import write
 from planopt_studies.residuals import ANY_ENGINE, residuals
 
 if TYPE_CHECKING:
-    from planopt.documents.validation import Residual
+    from planopt_studies.documents import Residual
 
 PAGE: Final = Path("docs/explanation/wrong.md")
 LEAST_ROWS: Final = 5

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,21 +40,12 @@ class Question:
 
     row: TrainingRow
     model: str
-    family: str
-    has_experts: bool
-    """Whether the model has a choice of experts."""
     request: Mapping[str, object]
 
     @property
     def has_layout(self) -> bool:
         """Whether the row publishes its layout in full."""
         return self.row.has_layout
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Classes of hardware and model that errors are summed up by, narrow first."""
-        kind = "moe" if self.has_experts else "dense"
-        return (f"{self.row.accelerator} {kind}", f"{self.family} {kind}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +62,6 @@ class Prediction:
     def row(self) -> TrainingRow:
         """The row asked about."""
         return self.question.row
-
-    @property
-    def counts(self) -> bool:
-        """Whether thresholds are about the row."""
-        return not self.searched and self.row.standing == "counted"
-
-    @property
-    def lacks_memory(self) -> bool:
-        """Whether the run is said not to fit."""
-        return self.memory.total_bytes > self.memory.capacity_bytes
 
 
 def predict_training(
@@ -114,8 +97,9 @@ def questions(
     Models that no catalog has get a file of their own, of their shape, in the folder
     `overlay` of an overlay catalog.
     """
-    known = _known_models(assumptions)
-    families = Families(open_catalog((), assumptions))
+    catalog = open_catalog((), assumptions)
+    known = {entry.id for entry in catalog.list("models")}
+    is_known = cache(partial(_is_accelerator, catalog))
     models: dict[str, dict[str, object]] = {}
     found: list[Question | Missing] = []
     for row in rows:
@@ -126,52 +110,24 @@ def questions(
         if own is None and (row.layers is not None or row.model not in known):
             found.append(row.missing("the shape of the model is not known"))
             continue
-        family = families.of(row.accelerator)
-        if family is None:
+        if not is_known(row.accelerator):
             reason = f"no accelerator `{row.accelerator}` in the catalog"
             found.append(row.missing(reason))
             continue
         model = row.model if own is None else str(own["id"])
         if own is not None:
             models[model] = own
-        found.append(
-            Question(
-                row=row,
-                model=model,
-                family=family,
-                has_experts=known[model] if own is None else bool(row.experts),
-                request=row.request(model),
-            )
-        )
+        found.append(Question(row=row, model=model, request=row.request(model)))
     (overlay / "models").mkdir(exist_ok=True)
     for model, own in models.items():
         write(overlay / "models" / f"{model}.toml", toml_document(own))
     return found
 
 
-def _known_models(assumptions: str) -> dict[str, bool]:
-    """Return the ids of the catalog's models, and which have a choice of experts."""
-    catalog = open_catalog((), assumptions)
-    return {entry.id: catalog.has_experts(entry.id) for entry in catalog.list("models")}
-
-
-class Families:
-    """Families of accelerators, looked up once each."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._known: dict[str, str | None] = {}
-
-    def of(self, accelerator: str) -> str | None:
-        """Return the family, or ``None`` for an accelerator that is not known."""
-        if accelerator not in self._known:
-            try:
-                family = self._catalog.text("accelerators", accelerator, "family")
-            except InputError:
-                self._known[accelerator] = None
-            else:
-                self._known[accelerator] = family or ""
-        return self._known[accelerator]
+def _is_accelerator(catalog: Catalog, name: str) -> bool:
+    with suppress(InputError):
+        return bool(catalog.show("accelerators", name))
+    return False
 
 
 def _predict(question: Question, catalog: Catalog) -> Prediction | Missing:

@@ -12,22 +12,6 @@ from msgspec import Struct
 from planopt.documents.base import to_json
 
 
-class Residual(Struct, frozen=True, kw_only=True):
-    """Errors of a metric of a class."""
-
-    metric: str
-    of: str
-    """Class: an accelerator or a family, and ``dense`` or ``moe``; or ``all``."""
-    rows: int
-    low: float
-    """Measured over predicted, below which a tenth is."""
-    high: float
-    median_ape: float
-    mape: float
-    groups: int | None = None
-    """Groups of rows that err alike, where they were counted."""
-
-
 class Statistics(Struct, frozen=True, kw_only=True):
     """Errors of some predictions, as fractions of what was measured."""
 

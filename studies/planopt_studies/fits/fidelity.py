@@ -46,7 +46,7 @@ def classes_of(row: Row) -> Iterator[str]:
     if measured.source.startswith("vTrain"):
         yield SINGLE_NODE
         return
-    if row.question.family == "volta":
+    if row.family == "volta":
         yield "V100"
         return
     yield "all frameworks"
@@ -57,9 +57,9 @@ def classes_of(row: Row) -> Iterator[str]:
     elif measured.lora_rank is not None:
         yield "LoRA"
     else:
-        yield "MoE" if row.question.has_experts else "dense"
+        yield "MoE" if row.has_experts else "dense"
     if measured.source.startswith("mlperf"):
-        mine = row.question.family in _NVIDIA
+        mine = row.family in _NVIDIA
         yield "MLPerf, NVIDIA" if mine else "MLPerf, others"
 
 
@@ -94,10 +94,10 @@ def memory_lines(paths: Sequence[Path]) -> list[str]:
     errors: dict[str, list[float]] = {}
     for path in paths:
         for each in predictions(read_rows(path, (TrainingRow,)), DEFAULT_ASSUMPTIONS):
-            if isinstance(each, Missing) or not each.counts:
+            if isinstance(each, Missing):
                 continue
             for pair in comparisons(each):
-                if pair.metric == "memory":
+                if pair.metric == "memory" and pair.standing == "counted":
                     of = f"{each.row.memory_statistic}, {each.row.framework}"
                     errors.setdefault(of, []).append(pair.error)
                     errors.setdefault("all", []).append(pair.error)

@@ -52,6 +52,7 @@ from planopt_studies.left_out import (
     unseen,
     without_repeats,
 )
+from planopt_studies.residuals import family_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,9 +80,19 @@ class Row:
     """A measured step and the question that predicts it."""
 
     question: Question
+    family: str
+    """Of its accelerator."""
+    has_experts: bool
+    """Whether the model has a choice of experts."""
     seconds: float
     weight: float
     fitted: bool
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes of hardware and model that errors are summed up by, narrow first."""
+        kind = "moe" if self.has_experts else "dense"
+        return (f"{self.question.row.accelerator} {kind}", f"{self.family} {kind}")
 
     @property
     def source(self) -> str:
@@ -163,6 +174,8 @@ class Fit:
             rows.append(
                 Row(
                     each,
+                    family_of(catalog, each.row.accelerator),
+                    catalog.has_experts(each.model),
                     seconds,
                     (crowd[key] / stride) ** -_CROWD,
                     fitted=seen[key] % stride == 0,
@@ -187,7 +200,7 @@ class Fit:
             in (
                 row.question.row.framework,
                 row.question.row.accelerator,
-                row.question.family,
+                row.family,
             )
         }
 
@@ -390,7 +403,7 @@ def _left_out(row: Row, fold: int, in_folds: float, without_source: float) -> Le
         source=own.source,
         model=asked.model,
         accelerator=own.accelerator,
-        classes=asked.classes,
+        classes=row.classes,
         repeats=_contents(own),
         choice="/".join(map(str, choice)),
         layout=own.layout,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from planopt.accuracy.training import Families
 from planopt.accuracy.training_rows import TrainingRow
 from planopt.catalog.open import open_catalog
 from planopt_studies.prepare.conventions import conventions
@@ -18,6 +17,7 @@ from planopt_studies.prepare.geometry import (
     with_heads,
 )
 from planopt_studies.prepare.rules import kept
+from planopt_studies.residuals import family_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -130,7 +130,6 @@ def prepare_training(rows: Iterable[Raw], ledger: Ledger) -> list[TrainingRow]:
     """Bring rows into the schema of training."""
     catalog = open_catalog()
     known = _known_models(catalog)
-    families = Families(catalog)
     latest = no_steps_before_the_latest(rows, ledger)
     filled = list(with_heads(latest))
     for row, whole in zip(latest, filled, strict=True):
@@ -146,7 +145,7 @@ def prepare_training(rows: Iterable[Raw], ledger: Ledger) -> list[TrainingRow]:
         degrees_do_not_multiply_to_the_accelerators,
     )
     found = kept(filled, rules, ledger)
-    return [_row(row, known, families, ledger) for row in found]
+    return [_row(row, known, catalog, ledger) for row in found]
 
 
 def no_accelerator(row: Raw) -> bool:
@@ -193,7 +192,7 @@ def _precision(row: Raw) -> str | None:
 def _row(
     row: Raw,
     known: Mapping[str, tuple[str, int, int]],
-    families: Families,
+    catalog: Catalog,
     ledger: Ledger,
 ) -> TrainingRow:
     notes = row.get("notes", "")
@@ -228,7 +227,7 @@ def _row(
         if not rank and pattern.search(notes) and not ran_out(row):
             ledger.changed["recipe that its notes tell of"] += 1
             recipe |= changes
-    network, nics = _network(row, source, families)
+    network, nics = _network(row, source, catalog)
     flash = source.flash_attention
     release = _RELEASE.search(row["framework"])
     statistic = "allocated" if source.memory_counts == "allocated" else "device"
@@ -298,13 +297,13 @@ def _known_models(catalog: Catalog) -> dict[str, tuple[str, int, int]]:
     return known
 
 
-def _network(row: Raw, notes: SourceNotes, families: Families) -> tuple[str, int]:
+def _network(row: Raw, notes: SourceNotes, catalog: Catalog) -> tuple[str, int]:
     for pattern, network, nics in _NETWORKS:
         if pattern.search(row.get("internode_network", "")):
             return network, nics
     if notes.network is not None:
         return notes.network, notes.nics_per_host or 1
-    usual = conventions().network_of(families.of(row["accelerator"]) or "")
+    usual = conventions().network_of(family_of(catalog, row["accelerator"]))
     return usual.network, usual.nics_per_host
 
 
