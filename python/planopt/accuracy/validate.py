@@ -97,11 +97,6 @@ def validate(
     return Validation(datasets=tuple(datasets), assumptions=assumptions)
 
 
-def compare_rows(path: Path, assumptions: str) -> list[Outcome]:
-    """Return what became of every row of a file."""
-    return list(predict(read_rows(path, KINDS), assumptions))
-
-
 def predict(rows: Sequence[Measured], assumptions: str) -> Iterator[Outcome]:
     """Predict rows of any kind, those of one kind together."""
     yield from predict_training(

@@ -8,8 +8,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from planopt.errors import InputError
 from planopt.files import read
 from planopt.toml import loads
@@ -24,15 +22,6 @@ _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.S)
 _PASSED_ON = ("$@", "$*")
 """What whoever starts a script says himself."""
 _ENDS = (";", "&&", "||", "|", "&", ">", ">>", "2>&1", "<")
-
-
-class Words(Struct, frozen=True, kw_only=True):
-    """A command line in parts."""
-
-    before: tuple[str, ...]
-    """Up to the program, without variables."""
-    after: tuple[str, ...]
-    environment: dict[str, str]
 
 
 def shell_words(text: str) -> tuple[list[str], dict[str, str]]:

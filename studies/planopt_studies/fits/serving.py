@@ -17,7 +17,7 @@ import numpy as np
 
 from planopt.accuracy.columns import read_rows
 from planopt.accuracy.serving_rows import ServingRow
-from planopt.accuracy.validate import compare_rows
+from planopt.accuracy.validate import KINDS, predict
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
 from planopt.documents.validation import Comparison
 from planopt.files import write
@@ -123,7 +123,7 @@ def _any_engine(files: Iterable[Path], base: Path) -> Iterator[Unseen]:
         path = Path(folder) / base.name
         path.write_text(_ENGINE_TABLES.sub("", text), encoding="utf-8")
         for file in files:
-            for each in compare_rows(file, str(path)):
+            for each in predict(read_rows(file, KINDS), str(path)):
                 if not isinstance(each, Comparison) or each.metric not in FITTED:
                     continue
                 names = model_classes(catalog, each.accelerator, each.model)

@@ -7,8 +7,9 @@ from statistics import median
 
 import pytest
 
+from planopt.accuracy.columns import read_rows
 from planopt.accuracy.residuals import errors
-from planopt.accuracy.validate import bundled_measurements, compare_rows
+from planopt.accuracy.validate import KINDS, bundled_measurements, predict
 from planopt.catalog.open import open_catalog
 from planopt.documents.validation import Comparison
 
@@ -27,7 +28,7 @@ WORST = {
 @cache
 def compared() -> list[Comparison]:
     (training,) = (each for each in bundled_measurements() if each.stem == "training")
-    outcomes = compare_rows(training, "calibrated")
+    outcomes = [*predict(read_rows(training, KINDS), "calibrated")]
     return [each for each in outcomes if isinstance(each, Comparison)]
 
 
