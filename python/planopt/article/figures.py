@@ -106,37 +106,6 @@ def _bandwidth(inputs: Inputs) -> float:
     return inputs.entity_figure(*place, "bytes_per_second")
 
 
-TRAINING_FIGURES: dict[str, Callable[[Inputs], float]] = {
-    # Accelerators that work a number of hours off in time.
-    "accelerators_to_finish": lambda of: accelerators_to_finish(
-        of.number("accelerator_hours"), of.quantity("period", "seconds")
-    ),
-    # What one micro-batch keeps of all layers.
-    "activations_of_layers": lambda of: of.model.layers * _kept_by_a_layer(of),
-    # Bandwidth at which messages take as long as the arithmetic of one head.
-    "bandwidth_to_keep_up": lambda of: bandwidth_to_keep_up(
-        _peak(of), _tensor_intensity(of)
-    ),
-    # Forwards of single layers where backward has the model's input alone.
-    "forwards_from_the_input": lambda of: forwards_from_the_input(of.model.layers),
-    "forwards_over_one_pass": lambda of: (
-        forwards_from_the_input(of.model.layers) / of.model.layers
-    ),
-    # Micro-batches on the first stage of a pipeline that is never flushed.
-    "in_flight_both_ways": lambda of: in_flight_both_ways(of.training.candidate.pp - 1),
-    "largest_tensor_degree": _largest_tensor_degree,
-    # Time in which some accelerators work off a number of hours.
-    "run_duration": lambda of: run_seconds(
-        of.number("accelerator_hours"), of.number("accelerators")
-    ),
-    "run_flop": _run_flop,
-    # Model FLOPs of a step on one accelerator.
-    "step_flop": lambda of: _flop_per_second(of) * _step_of_a_run(of),
-    "tensor_intensity": _tensor_intensity,
-    "training_step_of_a_run": _step_of_a_run,
-}
-
-
 def figure_of(name: str, inputs: Inputs) -> float:
     """Work a figure out."""
     if "." not in name:
@@ -333,5 +302,32 @@ FIGURES: dict[str, Callable[[Inputs], float]] = {
     "tokens_per_dollar": _tokens_per_dollar,
     "usd_per_hour": _usd_per_hour,
     "utilization": _utilization,
-    **TRAINING_FIGURES,
+    # Of training.
+    # Accelerators that work a number of hours off in time.
+    "accelerators_to_finish": lambda of: accelerators_to_finish(
+        of.number("accelerator_hours"), of.quantity("period", "seconds")
+    ),
+    # What one micro-batch keeps of all layers.
+    "activations_of_layers": lambda of: of.model.layers * _kept_by_a_layer(of),
+    # Bandwidth at which messages take as long as the arithmetic of one head.
+    "bandwidth_to_keep_up": lambda of: bandwidth_to_keep_up(
+        _peak(of), _tensor_intensity(of)
+    ),
+    # Forwards of single layers where backward has the model's input alone.
+    "forwards_from_the_input": lambda of: forwards_from_the_input(of.model.layers),
+    "forwards_over_one_pass": lambda of: (
+        forwards_from_the_input(of.model.layers) / of.model.layers
+    ),
+    # Micro-batches on the first stage of a pipeline that is never flushed.
+    "in_flight_both_ways": lambda of: in_flight_both_ways(of.training.candidate.pp - 1),
+    "largest_tensor_degree": _largest_tensor_degree,
+    # Time in which some accelerators work off a number of hours.
+    "run_duration": lambda of: run_seconds(
+        of.number("accelerator_hours"), of.number("accelerators")
+    ),
+    "run_flop": _run_flop,
+    # Model FLOPs of a step on one accelerator.
+    "step_flop": lambda of: _flop_per_second(of) * _step_of_a_run(of),
+    "tensor_intensity": _tensor_intensity,
+    "training_step_seconds": _step_of_a_run,
 }
