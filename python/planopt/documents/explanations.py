@@ -79,6 +79,14 @@ class Change(Struct, frozen=True, kw_only=True):
     note: str | None = None
     """What it keeps or gives up."""
 
+    @property
+    def typed(self) -> str:
+        """The options as they are typed."""
+        return " ".join(
+            f"--{name.lstrip('-').replace('_', '-')} {value}".rstrip()
+            for name, value in self.options.items()
+        )
+
 
 class Infeasibility(Struct, frozen=True, kw_only=True):
     """Why there is no plan, and what is nearest to one."""

@@ -19,7 +19,6 @@ from planopt.documents.evidence import Evidence
 from planopt.documents.explanations import (
     Alternative,
     Answers,
-    Change,
     Infeasibility,
     RentOrBuy,
     Scenarios,
@@ -336,7 +335,8 @@ class PlanDocument(Document, frozen=True, kw_only=True):
             "E201",
             f"no plan meets {limits or 'the question'}"
             + (f": {why.note}" if why.note else ""),
-            help="; or ".join(map(_asked_again, why.nearest)) or None,
+            help="; or ".join(f"{each.typed}: {each.summary}" for each in why.nearest)
+            or None,
         )
 
     @classmethod
@@ -420,14 +420,6 @@ class _Old(Struct):
     def command(self) -> str:
         """The command that asked."""
         return command(self.kind, self.request)
-
-
-def _asked_again(change: Change) -> str:
-    """Say what to ask instead, and what is bought then."""
-    options = (
-        f"--{name.replace('_', '-')} {each}" for name, each in change.options.items()
-    )
-    return f"{' '.join(options)}: {change.summary}"
 
 
 class Plan(PlanDocument, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ def nearest(plan: PlanDocument, *, wraps: bool = False) -> Table:
     rows = [
         (
             str(place),
-            _typed(change),
+            change.typed,
             _paid(change, hourly=hourly),
             rate(change.days if trains else change.tokens_per_second_per_user),
             change.summary + (f"; {change.note}" if wraps and change.note else ""),
@@ -66,7 +66,7 @@ def help_of(plan: PlanDocument) -> list[Block]:
     verb = "solve" if plan.request.tokens is None else "train"
     said = [f"{', '.join(places)}: {note}" for note, places in noted.items()]
     said += [
-        f"= help: each was solved and checked; try `planopt {verb} ... {_typed(each)}`"
+        f"= help: each was solved and checked; try `planopt {verb} ... {each.typed}`"
         for each in changes[:1]
     ]
     return listed(said)
@@ -81,11 +81,3 @@ def _paid(change: Change, *, hourly: bool) -> str:
     if hourly or (change.price_usd == 0 and change.usd_per_hour):
         return money_per_hour(change.usd_per_hour)
     return money(change.price_usd, rough=change.price_is_rough)
-
-
-def _typed(change: Change) -> str:
-    """Write a change as the options to type."""
-    return " ".join(
-        f"--{name.lstrip('-').replace('_', '-')} {value}".rstrip()
-        for name, value in change.options.items()
-    )

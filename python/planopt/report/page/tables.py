@@ -225,12 +225,5 @@ def _changes(plan: PlanDocument) -> Section:
     why = plan.infeasibility
     assert why is not None
     columns = (_OF, Column("price", "USD", _whole), Column("with"))
-    rows = [
-        (
-            " ".join(f"--{name} {value}" for name, value in each.options.items()),
-            each.price_usd,
-            each.summary,
-        )
-        for each in why.nearest
-    ]
+    rows = [(each.typed, each.price_usd, each.summary) for each in why.nearest]
     return Section("Change one thing", columns, rows)
