@@ -61,6 +61,8 @@ class Outcome:
     seconds: float = 0.0  # Time the solver took
 
 
+SEED = 1
+"""Where its choices begin, the same for every question."""
 NEAR_ENOUGH = 1e-4
 NODES = 20_000
 """Where branch and cut stops: far beyond the proofs that it is asked for."""
@@ -80,10 +82,6 @@ as one worker."""
 class Effort:
     """How hard the solver is to try; by default reproducibly, to the proof."""
 
-    # Threads. With more than one, which of several best solutions is found may differ
-    # from run to run.
-    workers: int = 1
-    seed: int = 1  # Where its choices begin
     # Deterministic time (about seconds) after which it stops: unlike seconds, it stops
     # at the same solution wherever it runs.
     work: float | None = None
@@ -103,11 +101,11 @@ class Effort:
         if self.method == "linear":
             return ""
         if self.method == "branch-and-cut":
-            seed = f"randomization/randomseedshift = {self.seed}"
+            seed = f"randomization/randomseedshift = {SEED}"
             return f"{seed}\nlimits/gap = {NEAR_ENOUGH}\nlimits/nodes = {NODES}"
         parts = [
-            *(IMPROVING if self.improving else (f"num_workers:{self.workers}",)),
-            f"random_seed:{self.seed}",
+            *(IMPROVING if self.improving else ("num_workers:1",)),
+            f"random_seed:{SEED}",
             f"mip_max_bound:{MAX_ACTIVITY}",
         ]
         if self.work is not None:
