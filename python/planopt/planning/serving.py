@@ -193,38 +193,33 @@ class Serving:
             f"{none}; the nearest, {chosen.summary} for {price}: "
             f"{missing(problem.percentile, late)}"
         )
-        seconds = time.monotonic() - started
-        return Plan(
-            status="infeasible",
-            why="time" if purchase.why == "time" else None,
-            objective=problem.objective,
-            request=problem.request(),
-            infeasibility=Infeasibility(note=nearest),
-            disaggregated=question.pools.told,
-            search=replace(question.found.search, seconds=seconds),
-            assumed=problem.assumed,
-            assumptions=problem.assumptions,
-            accuracy=Accuracy(statement=_statement(question, chosen)),
-        )
+        plan = _no_plan(question, Infeasibility(note=nearest), started)
+        accuracy = Accuracy(statement=_statement(question, chosen))
+        why = "time" if purchase.why == "time" else None
+        return replace(plan, why=why, accuracy=accuracy)
 
     def infeasible(
         self, question: ServingQuestion, purchase: Purchase, started: float
     ) -> Plan:
         """Say why there is no plan, and what is nearest to one."""
-        problem = question.problem
-        why = why_no_purchase(question, purchase, started + problem.time_limit_seconds)
-        seconds = time.monotonic() - started
-        return Plan(
-            status="infeasible",
-            objective=problem.objective,
-            request=problem.request(),
-            infeasibility=why,
-            disaggregated=question.pools.told,
-            search=replace(question.found.search, seconds=seconds),
-            assumed=problem.assumed,
-            assumptions=problem.assumptions,
-            accuracy=Accuracy(statement="no plan: nothing was predicted"),
-        )
+        deadline = started + question.problem.time_limit_seconds
+        why = why_no_purchase(question, purchase, deadline)
+        return _no_plan(question, why, started)
+
+
+def _no_plan(question: ServingQuestion, why: Infeasibility, started: float) -> Plan:
+    problem, seconds = question.problem, time.monotonic() - started
+    return Plan(
+        status="infeasible",
+        objective=problem.objective,
+        request=problem.request(),
+        infeasibility=why,
+        disaggregated=question.pools.told,
+        search=replace(question.found.search, seconds=seconds),
+        assumed=problem.assumed,
+        assumptions=problem.assumptions,
+        accuracy=Accuracy(statement="no plan: nothing was predicted"),
+    )
 
 
 def _cost(chosen: Build, duty: float) -> Cost:
