@@ -43,23 +43,14 @@ def solve(
     planopt solve --own 8xrtx-3090,wan-100m --target 5tok/s --weights int4
     """
     if options.keys() & {"neighbours", "own"}:
-        from planopt.homes import meant_by
+        from planopt.homes import meant_by, serve_neighbours
 
         if (neighbours := meant_by(options)) is not None:
-            return _serve_neighbours(neighbours, out, json=json)
+            return _show_homes(serve_neighbours, neighbours, out, json=json)
     from planopt.api import solve as find_plan
     from planopt.report.plan import render_plan
 
     return _show_plan(find_plan, options, render_plan, out, details=details, json=json)
-
-
-def _serve_neighbours(
-    options: "Mapping[str, object]", out: str | None, *, json: bool
-) -> int:
-    """Find the neighbours that serve a model, save and show them."""
-    from planopt.homes import serve_neighbours
-
-    return _show_homes(serve_neighbours, options, out, json=json)
 
 
 def train(
@@ -76,20 +67,13 @@ def train(
     planopt train --model llama-2-7b --islands 100xrtx-4090 --tokens 140B
     """
     if "islands" in options:
-        return _train_islands(options, out, json=json)
+        from planopt.homes import train_islands
+
+        return _show_homes(train_islands, options, out, json=json)
     from planopt.api import train as find_plan
     from planopt.report.plan import render_plan
 
     return _show_plan(find_plan, options, render_plan, out, details=details, json=json)
-
-
-def _train_islands(
-    options: "Mapping[str, object]", out: str | None, *, json: bool
-) -> int:
-    """Find the islands that train a model, save and show them."""
-    from planopt.homes import train_islands
-
-    return _show_homes(train_islands, options, out, json=json)
 
 
 def _show_homes(
@@ -257,7 +241,7 @@ def frontier(
     from planopt.exchange.rows import write_rows
     from planopt.planning.frontier import frontier as units
     from planopt.report.spaces import render_frontier
-    from planopt.sweeps.fronts import front
+    from planopt.sweeps.spaces import front
 
     if space is None:
         with Progress("listing units that nothing beats"):
