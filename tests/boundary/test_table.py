@@ -9,8 +9,7 @@ from planopt import _native
 from planopt.catalog.open import open_catalog
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweeps.fronts import figures, front
-from planopt.sweeps.spaces import read_space
+from planopt.sweeps.spaces import figures, front, read_space
 
 SPACE = "training"
 """Most of its candidates work."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
@@ -71,26 +72,17 @@ def read_serving(
     return Server(about.id, options, sequences, terms, catalog, tuple(remarks))
 
 
+@dataclass(frozen=True)
 class Server:
     """A server without its accelerator."""
 
+    model: str
+    options: dict[str, object]
+    sequences: int
+    terms: Terms
+    catalog: Catalog
+    remarks: tuple[str, ...]
     kind: Literal["serving"] = "serving"
-
-    def __init__(
-        self,
-        model: str,
-        options: dict[str, object],
-        sequences: int,
-        terms: Terms,
-        catalog: Catalog,
-        remarks: tuple[str, ...],
-    ) -> None:
-        self.model = model
-        self.options = options
-        self.sequences = sequences
-        self.terms = terms
-        self.catalog = catalog
-        self.remarks = remarks
 
     def here(self, found: ImportDocument, accelerator: str) -> ImportDocument:
         """Evaluate it where it runs, and look for a better layout there."""
