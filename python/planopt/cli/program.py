@@ -35,85 +35,53 @@ planopt: the cheapest cluster that serves or trains a language model, with proof
 """What stands there where nothing is asked: three questions to start from."""
 
 _KIND = argument("kind", "[KIND]", ", ".join(KINDS), required=False)
+_FILES = argument("files", "FILE...", several=True)
+_FLEET = argument("file", "fleet.toml", "Demands, hardware and limits")
+_PAIR = [argument("before", "a.json"), argument("after", "b.json")]
+_PLAN = argument("plan", "plan.json", "A plan that solve or train has saved")
+_SAVED = argument("plan", "plan.json", "A plan that was saved")
+_RESULT = argument("result", "results.json", "What a benchmark has saved")
+_RUN = argument("what", "COMMAND|FILE", "What is run, or a file that says it")
+_STUDY = argument("study", "STUDY.toml", "The study")
+_CODE = argument("code", "[CODE]", "A code, such as E105", required=False)
+_ENTRY = argument("names", "[KIND] ID", "Entry to show", several=True)
+_ANY_FILES = argument("files", "[FILE...]", required=False, several=True)
+_CONFIG = argument("config", "config.json")
 
 _COMMANDS = (
     Command("solve", questions.solve),
     Command("train", questions.train),
-    Command(
-        "fleet",
-        questions.fleet,
-        [argument("file", "fleet.toml", "Demands, hardware and limits")],
-    ),
+    Command("fleet", questions.fleet, [_FLEET]),
     Command("compare", questions.compare),
     Command("explore", questions.explore),
     Command("reproduce", measure.reproduce),
     Command("validate", measure.validate),
-    Command(
-        "diff", plans.diff, [argument("before", "a.json"), argument("after", "b.json")]
-    ),
-    Command(
-        "verify",
-        plans.verify,
-        [argument("plan", "plan.json", "A plan that solve or train has saved")],
-    ),
-    Command(
-        "export",
-        plans.export,
-        [argument("plan", "plan.json", "A plan that solve or train has saved")],
-    ),
-    Command(
-        "report",
-        plans.report,
-        [argument("plan", "plan.json", "A plan that was saved")],
-    ),
-    Command(
-        "accept",
-        plans.accept,
-        [
-            argument("plan", "plan.json", "A plan that was saved"),
-            argument("result", "results.json", "What a benchmark has saved"),
-        ],
-    ),
-    Command(
-        "import",
-        plans.import_,
-        [argument("what", "COMMAND|FILE", "What is run, or a file that says it")],
-    ),
+    Command("diff", plans.diff, _PAIR),
+    Command("verify", plans.verify, [_PLAN]),
+    Command("export", plans.export, [_PLAN]),
+    Command("report", plans.report, [_SAVED]),
+    Command("accept", plans.accept, [_SAVED, _RESULT]),
+    Command("import", plans.import_, [_RUN]),
     Command("calibrate", measure.calibrate),
     Command("detect", measure.detect),
     Command("frontier", questions.frontier),
-    Command("sweep", questions.sweep, [argument("study", "STUDY.toml", "The study")]),
+    Command("sweep", questions.sweep, [_STUDY]),
     Command("bench", measure.bench),
-    Command(
-        "explain",
-        plans.explain,
-        [argument("code", "[CODE]", "A code, such as E105", required=False)],
-    ),
+    Command("explain", plans.explain, [_CODE]),
 )
 _EVALUATIONS = (
     Command("evaluate serving", questions.serving),
     Command("evaluate training", questions.training),
 )
-_FILES = argument("files", "FILE...", several=True)
 _CATALOG = (
     Command("catalog list", catalog.list_, [_KIND]),
-    Command(
-        "catalog show",
-        catalog.show_,
-        [argument("names", "[KIND] ID", "Entry to show", several=True)],
-    ),
+    Command("catalog show", catalog.show_, [_ENTRY]),
     Command("catalog prices", catalog.prices),
     Command("catalog quotes", catalog.quotes, [_FILES]),
     Command("catalog check", catalog.check),
     Command("catalog import-skypilot", catalog.import_skypilot, [_FILES]),
-    Command(
-        "catalog import-dstack",
-        catalog.import_dstack,
-        [argument("files", "[FILE...]", required=False, several=True)],
-    ),
-    Command(
-        "catalog import-hf", catalog.import_hf, [argument("config", "config.json")]
-    ),
+    Command("catalog import-dstack", catalog.import_dstack, [_ANY_FILES]),
+    Command("catalog import-hf", catalog.import_hf, [_CONFIG]),
 )
 
 _app = typer.Typer(
