@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from typing_extensions import Self
+
+    from planopt.documents.fleet_request import FleetRequest
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -376,7 +378,7 @@ def content_of(path: str | Path) -> bytes:
         ) from error
 
 
-def command(kind: str, request: _Question) -> str:
+def command(kind: str, request: Request | FleetRequest | _Asked) -> str:
     """Write the command that asks a question."""
     verb = {"training": "train", "fleet": "fleet fleet.toml"}.get(kind, "solve")
     words = [f"planopt {verb}"]
@@ -391,16 +393,6 @@ def command(kind: str, request: _Question) -> str:
 
 _OF_A_LIST = re.compile(r"[\[\]()'{} ]")
 """What Python writes around the names of a list."""
-
-
-class _Question(Protocol):
-    """What a plan says of its question, of any kind."""
-
-    @property
-    def catalog(self) -> tuple[str, ...]: ...
-
-    @property
-    def assumptions(self) -> str | None: ...
 
 
 class _Asked(Struct):
