@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from planopt.catalog.open import bundled_folder, open_catalog
 from planopt.documents.evaluation import ServingEvaluation
@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from planopt.loads import Latencies, Load
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
-
-
-class Weights(NamedTuple):
-    """How the weights of a checkpoint are stored."""
-
-    format: str | None = None
-    """Our format."""
-    bits: float | None = None
-    """Bits of a quantised weight, where they are not those of the format."""
-    head_bits: float | None = None
-    """Bits of a weight of the head, where it is quantised."""
 
 
 class UnpredictableError(Exception):
@@ -58,57 +47,34 @@ def known_models(assumptions: str) -> frozenset[str]:
     return frozenset(entry.id for entry in catalog_of(assumptions).list("models"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MeasuredReplica:
     """What was measured: a model in formats on accelerators, under an engine."""
 
     assumptions: str
-    model: str
-    accelerator: str
-    engine: str | None
-    weights: Weights = field(default_factory=Weights)
-    kv: str | None = None
-    tp: int = 1
-    pp: int = 1
-    dp: int = 1
-    ep: int = 1
-    network: str | None = None
-    usable_fraction: float | None = None
-    """Share of the memory that the engine plans with, where that is known."""
-    stream_interval: int | None = None
-    """Tokens of an answer sent together; each for itself unless given."""
+    asked: Mapping[str, object]
+    """Its options, by their names in the core."""
 
     @property
     def layout(self) -> str:
         """The layout in short."""
-        degrees = {"TP": self.tp, "PP": self.pp, "DP": self.dp, "EP": self.ep}
-        return " ".join(f"{name}{degree}" for name, degree in degrees.items())
+        degrees = ("tp", "pp", "dp", "ep")
+        return " ".join(f"{each.upper()}{self.asked.get(each, 1)}" for each in degrees)
 
     def request(self, *, batch: int, prompt: int, context: int) -> dict[str, object]:
         """Return the question to the core."""
-        request: dict[str, object] = {
-            "model": self.model,
-            "accelerator": self.accelerator,
-            "weights": self.weights.format,
-            "weight_bits": self.weights.bits,
-            "head_bits": self.weights.head_bits,
-            "kv": self.kv,
-            "tp": self.tp,
-            "pp": self.pp,
+        pp, dp, ep = (self.asked.get(name, 1) for name in ("pp", "dp", "ep"))
+        left_out = {"dp", "ep"} if dp == ep == 1 else set()
+        if self.asked.get("engine") not in engines_of(self.assumptions):
+            left_out.add("engine")
+        return {
+            **{name: it for name, it in self.asked.items() if name not in left_out},
             "replicas": 1,
             "batch": max(batch, 1),
-            "in_flight": 1 if self.pp > 1 and batch == 1 else None,
+            "in_flight": 1 if pp != 1 and batch == 1 else None,
             "prompt": max(prompt, 1),
             "context": max(context, 1),
-            "network": self.network,
-            "usable_fraction": self.usable_fraction,
-            "stream_interval": self.stream_interval,
         }
-        if self.dp > 1 or self.ep > 1:
-            request |= {"dp": self.dp, "ep": self.ep}
-        if self.engine in engines_of(self.assumptions):
-            request["engine"] = self.engine
-        return request
 
     def _evaluated(
         self, *, batch: int, prompt: int, context: int

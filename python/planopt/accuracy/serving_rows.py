@@ -17,7 +17,6 @@ from planopt.accuracy.columns import (  # noqa: TC001 - msgspec reads them
 from planopt.accuracy.serving import (
     MeasuredReplica,
     UnpredictableError,
-    Weights,
     known_models,
 )
 from planopt.documents.validation import Comparison, Missing
@@ -213,25 +212,23 @@ class ServingRow(Struct, frozen=True, kw_only=True):
         share, network = self.usable_memory_share, self.network
         if prefill:
             share, network = self.prefill_usable_memory_share, self.prefill_network
-        return MeasuredReplica(
-            assumptions=assumptions,
-            model=self.model,
-            accelerator=self.accelerator,
-            engine=self.engine,
-            weights=Weights(
-                None if published else self.weight_format,
-                self.weight_bits,
-                self.head_bits,
-            ),
-            kv=None if self.kv_format == "activations" else self.kv_format,
-            tp=(self.prefill_tp or 1) if prefill else self.tp,
-            pp=(self.prefill_pp or 1) if prefill else self.pp,
-            dp=(self.prefill_dp_attention or 1) if prefill else self.dp_attention,
-            ep=(self.prefill_ep or 1) if prefill else self.ep,
-            network=network or None,
-            usable_fraction=share,
-            stream_interval=self.sent_together,
-        )
+        asked = {
+            "model": self.model,
+            "accelerator": self.accelerator,
+            "engine": self.engine,
+            "weights": None if published else self.weight_format,
+            "weight_bits": self.weight_bits,
+            "head_bits": self.head_bits,
+            "kv": None if self.kv_format == "activations" else self.kv_format,
+            "tp": (self.prefill_tp or 1) if prefill else self.tp,
+            "pp": (self.prefill_pp or 1) if prefill else self.pp,
+            "dp": (self.prefill_dp_attention or 1) if prefill else self.dp_attention,
+            "ep": (self.prefill_ep or 1) if prefill else self.ep,
+            "network": network or None,
+            "usable_fraction": share,
+            "stream_interval": self.sent_together,
+        }
+        return MeasuredReplica(assumptions, asked)
 
 
 def predict_serving(rows: Iterable[ServingRow], assumptions: str) -> Iterator[Outcome]:
@@ -268,7 +265,7 @@ def _compared(row: ServingRow, assumptions: str) -> Iterator[Comparison]:
             model=row.model,
             engine=row.engine,
             standing="outside" if row.not_judged in (metric, "all") else "counted",
-            precision=replica.weights.format or "",
+            precision=str(replica.asked["weights"] or ""),
             layout=replica.layout,
             why={
                 "isl": float(row.prompt_tokens),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from planopt.accuracy.serving import Weights
 from planopt.accuracy.serving_rows import ServingRow
 from planopt_studies.prepare.rules import kept, repeats
 from planopt_studies.prepare.serving_words import (
+    Weights,
     engine_of,
     format_is_known,
     kv_of,

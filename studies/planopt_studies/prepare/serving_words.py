@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import Final
-
-from planopt.accuracy.serving import Weights
+from typing import Final, NamedTuple
 
 __all__ = [
     "UnknownFormatError",
@@ -76,6 +74,17 @@ _BITS_OF_ALL: Final = {"int8": 8.0, "int4": 4 + 20 / 128}
 
 class UnknownFormatError(ValueError):
     """A word for a format that is none of ours: never taken for 16 bits."""
+
+
+class Weights(NamedTuple):
+    """How the weights of a checkpoint are stored."""
+
+    format: str | None = None
+    """Our format."""
+    bits: float | None = None
+    """Bits of a quantised weight, where they are not those of the format."""
+    head_bits: float | None = None
+    """Bits of a weight of the head, where it is quantised."""
 
 
 def engine_of(framework: str) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 
 from planopt.accuracy.collectives import CollectiveRow, predict_collectives
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.serving import MeasuredReplica, Weights, catalog_of
+from planopt.accuracy.serving import MeasuredReplica, catalog_of
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
 from planopt.catalog.open import bundled_folder
 from planopt.documents.validation import Comparison
@@ -152,11 +152,13 @@ def test_users_of_other_tools_do_not_stay_in_step() -> None:
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
 def test_launches_of_prompts_are_no_part_of_steps_without_any(engine: str) -> None:
     replica = MeasuredReplica(
-        assumptions="calibrated",
-        model="llama-3.1-70b",
-        accelerator="h100-sxm",
-        engine=engine,
-        tp=8,
+        "calibrated",
+        {
+            "model": "llama-3.1-70b",
+            "accelerator": "h100-sxm",
+            "engine": engine,
+            "tp": 8,
+        },
     )
     request = replica.request(batch=1, prompt=1024, context=1536) | {
         "load": {
@@ -180,12 +182,14 @@ def test_launches_of_prompts_are_no_part_of_steps_without_any(engine: str) -> No
 
 def test_prompts_wait_for_others_as_long_as_somebody_decodes() -> None:
     replica = MeasuredReplica(
-        assumptions="calibrated",
-        model="llama-3.1-70b",
-        accelerator="b200",
-        engine="trtllm",
-        weights=Weights("nvfp4"),
-        tp=2,
+        "calibrated",
+        {
+            "model": "llama-3.1-70b",
+            "accelerator": "b200",
+            "engine": "trtllm",
+            "weights": "nvfp4",
+            "tp": 2,
+        },
     )
     prompt, output = Length.between(1000, 1000), Length.between(450, 550)
 
@@ -224,12 +228,14 @@ def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None
 
     def seconds(engine: str, prompt: int, pp: int) -> float:
         replica = MeasuredReplica(
-            assumptions=str(chunked),
-            model="llama-3-8b",
-            accelerator="rtx-4090",
-            engine=engine,
-            weights=Weights("q4_k_m"),
-            pp=pp,
+            str(chunked),
+            {
+                "model": "llama-3-8b",
+                "accelerator": "rtx-4090",
+                "engine": engine,
+                "weights": "q4_k_m",
+                "pp": pp,
+            },
         )
         return replica.prompt_seconds(prompt=prompt)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from planopt.accuracy.serving import Weights
 from planopt_studies.prepare.serving_words import (
     UnknownFormatError,
+    Weights,
     engine_of,
     kv_of,
     model_of,
