@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Section 11, f: matrices of the published model in one product.
 _FUSED: Final = {
     "query_key_value": 3,
+    "query_key": 2,
     "gate_up": 2,
     "experts_gate_up": 2,
     "shared_gate_up": 2,

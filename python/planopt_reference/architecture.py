@@ -36,50 +36,82 @@ def _attention(
             rope=units.count(table["rope"]),
             nope=units.count(table["nope"]),
             value=units.count(table["value"]),
+            selected=_optional(table, "selected"),
         )
-    window = table.get("window")
+    head_dim = units.count(table.get("head_dim", hidden // heads))
     return Attention(
         heads=heads,
         kv_heads=kv_heads_override or units.count(table["kv_heads"]),
-        head_dim=units.count(table.get("head_dim", hidden // heads)),
-        window=None if window is None else units.count(window),
+        head_dim=head_dim,
+        value_dim=units.count(table.get("value_dim", head_dim)),
+        window=_optional(table, "window"),
+        selected=_optional(table, "selected"),
+        cached=table.get("key_value", "own") != "earlier",
     )
+
+
+def _optional(table: Table, key: str) -> int | None:
+    return units.count(table[key]) if key in table else None
+
+
+# Section 1, indexers.
+def _indexer(table: Table, hidden: int) -> Iterator[Operation]:
+    if "indexer" not in table:
+        return
+    heads = units.count(table["indexer"]["heads"])
+    width = units.count(table["indexer"]["head_dim"])
+    latent = table["kind"] == "latent"
+    inputs = units.count(table.get("query_rank", 0)) or hidden if latent else hidden
+    yield _dense("index_query", inputs, heads * width, "replicated")
+    columns = width + heads if latent else width
+    yield _dense("index_key", hidden, columns, "replicated", norm=2 * width)
+    yield Attention(heads, 1, width, 0, window=None, indexes=True)
 
 
 def _grouped_projections(
     table: Table, attention: Attention, hidden: int
 ) -> Iterator[Operation]:
     query = attention.heads * attention.head_dim
-    key_value = 2 * attention.kv_heads * attention.head_dim
+    columns = query + units.count(table.get("gate", 0))
+    name, widths = {
+        "own": ("query_key_value", attention.head_dim + attention.value_dim),
+        "same": ("query_key", attention.head_dim),
+        "earlier": ("query", 0),
+    }[table.get("key_value", "own")]
+    key_value = attention.kv_heads * widths
     yield MatMul(
-        "query_key_value",
+        name,
         inputs=hidden,
-        outputs=query + key_value,
+        outputs=columns + key_value,
         division="heads",
-        parameters=hidden * (query + key_value)
+        parameters=hidden * (columns + key_value)
         + (query if table.get("query_bias", False) else 0)
         + (key_value if table.get("key_value_bias", False) else 0)
         + units.count(table.get("query_key_norm", 0))
         + (attention.heads if table.get("sinks", False) else 0),
-        query=query,
+        query=columns,
         key_value=key_value,
         kv_heads=attention.kv_heads,
     )
     # Section 1: normalised over all heads, not over each.
     if units.count(table.get("query_key_norm", 0)) > 2 * attention.head_dim:
         yield from (AllReduce(1), AllReduce(1))
+    yield from _indexer(table, hidden)
     yield attention
+    values = attention.heads * attention.value_dim
     yield MatMul(
         "attention_output",
-        inputs=query,
+        inputs=values,
         outputs=hidden,
         division="rows",
-        parameters=query * hidden + (hidden if table.get("output_bias", False) else 0),
+        parameters=values * hidden + (hidden if table.get("output_bias", False) else 0),
     )
 
 
 def _state_space(table: Table, hidden: int) -> Iterator[Operation]:
     scan = StateSpace(
+        rule=table["kind"],
+        normalised=bool(table.get("normalised", True)),
         heads=units.count(table["heads"]),
         head_dim=units.count(table["head_dim"]),
         groups=units.count(table["groups"]),
@@ -87,8 +119,10 @@ def _state_space(table: Table, hidden: int) -> Iterator[Operation]:
         conv=units.count(table["conv"]),
         chunk=units.count(table["chunk"]),
     )
-    columns = scan.inner + scan.convolved + scan.heads
-    yield _dense("mixer_input", hidden, columns, "columns")
+    yield _dense("mixer_input", hidden, scan.columns - scan.narrow, "columns")
+    if scan.narrow:
+        yield _dense("mixer_gate_down", hidden, 2 * scan.head_dim, "replicated")
+        yield _dense("mixer_gate_up", scan.head_dim, scan.narrow, "columns")
     yield scan
     yield _dense("mixer_output", scan.inner, hidden, "rows")
 
@@ -114,6 +148,7 @@ def _latent_projections(
     yield _dense("key_value_down", hidden, compressed, "replicated", norm=latent)
     key_value = heads * (attention.nope + attention.value)
     yield _dense("key_value_up", latent, key_value, "columns")
+    yield from _indexer(table, hidden)
     yield attention
     yield _dense("attention_output", heads * attention.value, hidden, "rows")
 
@@ -216,7 +251,11 @@ def _block(
         attention = _attention(table["attention"], hidden, kv_heads_override)
         return (attention, all_reduce, _nominal(model), all_reduce)
     norms = [_norm(model) for _ in range(units.count(table["norms"]))]
-    mixer = list(_mixer(table["attention"], hidden, kv_heads_override))
+    mixer = [
+        operation
+        for mixing in _mixers(table)
+        for operation in _mixer(mixing, hidden, kv_heads_override)
+    ]
     if mixer and not table.get("parallel", False):
         mixer.append(all_reduce)
     feed_forward = list(_mlp(table["mlp"], hidden))
@@ -225,13 +264,18 @@ def _block(
     return (*norms, *mixer, *feed_forward)
 
 
+def _mixers(block: Table) -> list[Table]:
+    """Return what mixes the tokens of a layer, beside each other."""
+    return [block["attention"], *([block["beside"]] if "beside" in block else [])]
+
+
 def _mixer(
     table: Table, hidden: int, kv_heads_override: int | None
 ) -> Iterator[Operation]:
     """List what mixes the tokens of a layer, its projections included."""
     if table["kind"] == "none":
         return
-    if table["kind"] == "mamba2":
+    if "chunk" in table:
         yield from _state_space(table, hidden)
         return
     attention = _attention(table, hidden, kv_heads_override)
@@ -305,7 +349,7 @@ def _heads(table: Table) -> int:
     """Return what ranks divide a mixer by: heads, groups of them, or nothing (0)."""
     if table["kind"] == "none":
         return 0
-    return units.count(table["groups" if table["kind"] == "mamba2" else "heads"])
+    return units.count(table["groups" if "chunk" in table else "heads"])
 
 
 def _quantised_experts_only(
@@ -346,7 +390,9 @@ def model_from_table(table: Table, *, kv_heads: int | None = None) -> Model:
     return Model(
         id=table["id"],
         hidden=units.count(table["hidden"]),
-        heads=tuple(_heads(block["attention"]) for block in table["block"]),
+        heads=tuple(
+            _heads(mixing) for block in table["block"] for mixing in _mixers(block)
+        ),
         vocabulary=units.count(table["vocabulary"]),
         tied=bool(table.get("tied", False)),
         weights=str(units.unwrapped(table["weights"])),

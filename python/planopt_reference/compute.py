@@ -133,13 +133,19 @@ def attended_tokens(context: int, window: int | None) -> int:
     return context if window is None else min(context, window)
 
 
+def tighter(window: int | None, selected: int | None) -> int | None:
+    """Return the tighter of two limits on the tokens that a token looks at."""
+    limits = [limit for limit in (window, selected) if limit is not None]
+    return min(limits, default=None)
+
+
 Work = tuple[float, float]
 """FLOP and bytes."""
 
 
 # Section 3, Attention.
 @formula(
-    "FLOP = m 4 (a/t) d l; bytes = m l 2 (g/min(t, g)) d B_kv",
+    "FLOP = m 2 (a/t) (d + v) l; bytes = m l (g/min(t, g)) (d + v) B_kv",
     section="3",
     unit="FLOP, bytes",
 )
@@ -147,15 +153,18 @@ def attention_work(
     operation: Attention, step: Step, rank: Rank
 ) -> tuple[Work | None, Work | None]:
     """Return the work of grouped attention: on the chunk, and on what decodes."""
-    flops = 4 * operation.heads / rank.t * operation.head_dim
+    ranks = 1 if operation.indexes else rank.t
+    widths = operation.head_dim + operation.value_dim
+    flops = 2 * operation.heads / ranks * widths
     per_token = kv_bytes_per_token(operation, rank)
+    limit = tighter(operation.window, operation.selected)
     chunk = decoding = None
     if step.chunk:
-        attended = mean_attended_tokens(step.chunk, operation.window, step.cached)
+        attended = mean_attended_tokens(step.chunk, limit, step.cached)
         read = step.chunk + attended_tokens(step.cached, operation.window)
         chunk = (step.queries * flops * attended, read * per_token)
     if step.decoding:
-        cached = attended_tokens(step.context, operation.window)
+        cached = attended_tokens(step.context, limit)
         seen = step.decoding * cached / step.ranks
         decoding = (seen * (1 + step.drafted) * flops, seen * per_token)
     return chunk, decoding
@@ -164,7 +173,8 @@ def attention_work(
 # Section 3, Latent attention.
 @formula(
     "FLOP = m 2 (a/t) c (2 latent + rope), bytes = m c (latent + rope) B_kv; of a "
-    "prompt m 2 (a/t) (nope + rope + value) l",
+    "prompt m 2 (a/t) (nope + rope + value) l; min(c, selected), and the width of what "
+    "decodes for prompts, where tokens are selected",
     section="3",
     unit="FLOP, bytes",
 )
@@ -176,12 +186,15 @@ def latent_attention_work(
     per_token = kv_bytes_per_token(operation, rank)
     chunk = decoding = None
     if step.chunk:
-        attended = mean_attended_tokens(step.chunk, None, step.cached)
+        attended = mean_attended_tokens(step.chunk, operation.selected, step.cached)
         width = operation.nope + operation.rope + operation.value
+        if operation.selected is not None:
+            width = 2 * operation.latent + operation.rope
         flops = 2 * heads * step.queries * attended * width
         chunk = (flops, (step.chunk + step.cached) * per_token)
     if step.decoding:
-        seen = step.decoding * step.context / step.ranks
+        context = attended_tokens(step.context, operation.selected)
+        seen = step.decoding * context / step.ranks
         width = 2 * operation.latent + operation.rope
         flops = 2 * heads * seen * (1 + step.drafted) * width
         decoding = (flops, seen * per_token)
@@ -196,6 +209,8 @@ def latent_attention_work(
 )
 def recovered_work(operation: LatentAttention, step: Step, rank: Rank) -> float:
     """Return the arithmetic of making cached keys and values from their latents."""
+    if operation.selected is not None:
+        return 0.0
     width = operation.latent * (operation.nope + operation.value)
     return 2 * operation.heads / rank.t * _of_others(step) * width
 
@@ -207,7 +222,7 @@ def _of_others(step: Step) -> float:
 
 # Section 3 and section 5, the cache of one token of one layer.
 @formula(
-    "2 (g/min(t, g)) d B_kv, or (latent + rope) B_kv",
+    "(g/min(t, g)) (d + v) B_kv, or (latent + rope) B_kv",
     section="5",
     unit="bytes",
 )
@@ -216,7 +231,7 @@ def kv_bytes_per_token(operation: Attention | LatentAttention, rank: Rank) -> fl
     if isinstance(operation, LatentAttention):
         return (operation.latent + operation.rope) * rank.kv_bytes
     heads = operation.kv_heads / min(rank.t, operation.kv_heads)
-    return 2 * heads * operation.head_dim * rank.kv_bytes
+    return heads * (operation.head_dim + operation.value_dim) * rank.kv_bytes
 
 
 @formula(
@@ -308,6 +323,7 @@ def small_kernels(operation: Operation, rank: Rank) -> list[Duration]:
     """Return the time of a layer's small kernels beside what mixes its tokens."""
     seconds = rank.compute.engine.layer_overhead
     mixes = isinstance(operation, Attention | LatentAttention | StateSpace)
+    mixes = mixes and not (isinstance(operation, Attention) and operation.indexes)
     if seconds is None or not mixes:
         return []
     return [Duration(0.0, 0.0, seconds, launch=seconds)]

@@ -36,6 +36,8 @@ def gathered_bytes(
     operation: Attention | LatentAttention, step: Step, rank: Rank
 ) -> float:
     """Return the bytes of keys and values that attention of a chunk looks at."""
+    if isinstance(operation, Attention) and not operation.cached:
+        return 0.0
     window = operation.window if isinstance(operation, Attention) else None
     tokens = step.chunk + attended_tokens(step.cached, window)
     return tokens * kv_bytes_per_token(operation, rank)
@@ -55,7 +57,7 @@ def combined_bytes(
     of_head = (
         operation.latent
         if isinstance(operation, LatentAttention)
-        else operation.head_dim
+        else operation.value_dim
     )
     elements = of_head * rank.activation_bytes + _LOG_SUM_BYTES
     return step.decoded * operation.heads / rank.t * elements

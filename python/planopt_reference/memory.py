@@ -128,7 +128,7 @@ def kv_cache_bytes(stage: Stage, rank: Rank, *, sequences: int, context: int) ->
 def _cached_tokens(operation: Attention | LatentAttention, context: int) -> int:
     if isinstance(operation, LatentAttention):
         return context
-    return attended_tokens(context, operation.window)
+    return attended_tokens(context, operation.window) if operation.cached else 0
 
 
 # Section 5, activations.
@@ -178,7 +178,8 @@ def _held_of_a_step(
         operation.heads / rank.t
         for layer in stage.layers
         for operation in layer
-        if isinstance(operation, Attention | LatentAttention)
+        if isinstance(operation, LatentAttention)
+        or (isinstance(operation, Attention) and not operation.indexes)
     ]
     return inputs + tokens * max(looking, default=0.0)
 

@@ -49,12 +49,16 @@ class MatMul:
 
 @dataclass(frozen=True)
 class Attention:
-    """Grouped heads over the cache."""
+    """Grouped heads over the cache; an indexer has one key, no values, and no ranks."""
 
     heads: int
     kv_heads: int
     head_dim: int
+    value_dim: int
     window: int | None
+    selected: int | None = None
+    cached: bool = True
+    indexes: bool = False
     parameters: int = 0
     quantised: bool = False
 
@@ -72,6 +76,7 @@ class LatentAttention:
     rope: int
     nope: int
     value: int
+    selected: int | None = None
     parameters: int = 0
     quantised: bool = False
 
@@ -108,10 +113,15 @@ class AllReduce:
         return 1 / t
 
 
+Rule = Literal["mamba2", "gated-delta", "kimi-delta", "convolution"]
+
+
 @dataclass(frozen=True)
 class StateSpace:
     """The scan of a state-space layer, with what stands before and behind it."""
 
+    rule: Rule
+    normalised: bool
     heads: int
     head_dim: int
     groups: int
@@ -131,10 +141,37 @@ class StateSpace:
         return self.inner + 2 * self.groups * self.state
 
     @property
+    def columns(self) -> int:
+        """Return all that is projected of a token."""
+        gates = {
+            "mamba2": self.inner + self.heads,
+            "gated-delta": self.inner + 2 * self.heads,
+            "kimi-delta": 2 * self.inner + self.heads,
+            "convolution": 2 * self.inner,
+        }
+        return self.convolved + gates[self.rule]
+
+    @property
+    def narrow(self) -> int:
+        """Return the columns that come out of projections as narrow as a head."""
+        return 2 * self.inner if self.rule == "kimi-delta" else 0
+
+    @property
+    def corrects(self) -> bool:
+        """Return whether the rule is a delta rule."""
+        return self.rule.endswith("delta")
+
+    @property
     def parameters(self) -> int:
         """Return the parameters beside those of the projections."""
-        convolution = self.convolved * self.conv + self.convolved
-        return convolution + 3 * self.heads + self.inner
+        of_mamba = self.convolved + 3 * self.heads
+        beside = {
+            "mamba2": of_mamba + (self.inner if self.normalised else 0),
+            "gated-delta": 2 * self.heads + self.head_dim,
+            "kimi-delta": self.heads + self.inner + self.head_dim,
+            "convolution": 0,
+        }
+        return self.convolved * self.conv + beside[self.rule]
 
     def fraction(self, t: int) -> float:
         """Return the share of the parameters that one of `t` ranks holds."""

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 # Section 14: states are in 32 bits, and those of chunks are moved four times.
 _STATE_BYTES: Final = 4
 _STATE_PASSES: Final = 4
+# Section 14, p: products of the states that a token takes.
+_STATE_PRODUCTS: Final = {
+    "mamba2": 2,
+    "gated-delta": 3,
+    "kimi-delta": 3,
+    "convolution": 0,
+}
 
 
 # Section 14, state.
@@ -31,8 +38,9 @@ def state_bytes(operation: StateSpace, rank: Rank) -> float:
 
 # Section 14.
 @formula(
-    "chunk: s (2 G q n + 2 a d q + 4 a d n) / t FLOP, s (16 a d n / q) / t bytes; "
-    "decoding: 4 a d n / t FLOP, the state read and written",
+    "chunk: s (w + 2 p a d n) / t FLOP, w = 2 G q n + 2 a d q, with a delta rule "
+    "6 a q n + 4 a d q, s (16 a d n / q) / t bytes; decoding: 2 p a d n / t FLOP, the "
+    "state read and written",
     section="14",
     page="serving.md",
     unit="s",
@@ -58,17 +66,23 @@ def scan_times(operation: StateSpace, step: Step, rank: Rank) -> list[Duration]:
     if not compute.activation_traffic:
         around = 0.0
     state = 2 * state_bytes(operation, rank) / cached
+    of_states = 2 * _STATE_PRODUCTS[operation.rule] * inner * n
+    within = 2 * groups * q * n + 2 * inner * q
+    if operation.corrects:
+        within = 6 * operation.heads / rank.t * q * n + 4 * inner * q
+    elif operation.rule == "convolution":
+        within = 0.0
     times = []
     if step.chunk:
         rate = rank.base_rate * compute.attention_efficiency
         rate *= step.chunk / (step.chunk + compute.half_prompt)
-        flops = 2 * groups * q * n + 2 * inner * q + 4 * inner * n
+        flops = within + of_states
         moved = _STATE_PASSES * _STATE_BYTES * inner * n / q / cached + around
         arithmetic, traffic = step.chunk * flops / rate, step.chunk * moved + state
         times.append(duration(rank, arithmetic, traffic, compute.attention_overhead))
     if step.decoding:
         rate = rank.base_rate * compute.decode_attention_efficiency
-        arithmetic = step.decoding * 4 * inner * n / rate
+        arithmetic = step.decoding * of_states / rate
         traffic = step.decoding * (state + around)
         times.append(duration(rank, arithmetic, traffic, compute.attention_overhead))
     return times

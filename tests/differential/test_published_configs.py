@@ -25,10 +25,13 @@ STORED_TWICE = "the tied head is stored again"
 OWN_MATRICES = "the module of multi-token prediction stores its own embedding and head"
 ROUND = "the source's total is a round figure"
 BIASES = "biases of the routing scores are not counted"
+MODULE = "its configuration does not name its modules of multi-token prediction"
+OTHER_HEADS = "the reconstruction has the heads of the 27B"
 
 # Total of the source less that of the arithmetic, and why.
 DIFFERENT = {
     "deepseek-v3.1": (1_894_898_576, f"{OWN_MATRICES}, and scales of FP8 blocks"),
+    "deepseek-v3.2": (1_853_358_080, OWN_MATRICES),
     "gemma-3-12b": (421_290_864, TOWER),
     "gemma-3-4b": (419_816_304, TOWER),
     "glm-4.5-air": (1_241_513_984, OWN_MATRICES),
@@ -40,6 +43,8 @@ DIFFERENT = {
     "kimi-k2.6": (471_143_920, TOWER),
     "kimi-k2.7-code": (471_143_920, TOWER),
     "llama-4-maverick-17b-128e": (871_932_416, TOWER),
+    "mimo-v2-flash": (1_006_537_536, f"{MODULE}; scales of FP8 blocks"),
+    "minimax-m3": (865_567_232, TOWER),
     "minimax-m2.5": (13_880_064, "scales of FP8 blocks"),
     "ministral-3-14b": (440_473_600, TOWER),
     "mistral-large-3": (1_578_902_784, f"{TOWER}; {ROUND}"),
@@ -53,6 +58,18 @@ DIFFERENT = {
     "qwen2.5-vl-3b": (668_684_288, TOWER),
     "qwen2.5-vl-72b": (704_573_696, TOWER),
     "qwen2.5-vl-7b": (676_550_144, TOWER),
+    "qwen3-next-80b-a3b": (1_650_471_424, MODULE),
+    "qwen3.5-122b-a10b": (451_290_864, TOWER),
+    "qwen3.5-27b": (460_730_096, TOWER),
+    "qwen3.5-35b-a3b": (446_571_248, TOWER),
+    "qwen3.5-397b-a17b": (456_010_480, TOWER),
+    "qwen3.5-4b": (-681_835_776, OTHER_HEADS),
+    "qwen3.5-9b": (-151_312_400, OTHER_HEADS),
+    "step-3.7-flash": (
+        4_777_566_976,
+        f"{TOWER}; its configuration leaves out the heads of layers with a window, and "
+        "the modules store their own embeddings and heads",
+    ),
     "qwen3-0.6b": (155_582_464, STORED_TWICE),
     "qwen3-1.7b": (311_164_928, STORED_TWICE),
     "qwen3-vl-235b-a22b": (576_388_336, TOWER),
@@ -64,12 +81,14 @@ DIFFERENT = {
 }
 # Types with an operation that the list has not; they are refused by name.
 NOT_READ = {
-    *("dbrx", "deepseek_v32", "deepseek_v4", "falcon_h1", "gemma3n_text"),
-    *("gemma4_text", "glm_moe_dsa", "kimi_linear", "lfm2", "lfm2_moe"),
-    *("mimo_v2_flash", "minimax_m3", "mllama_text_model"),
-    *("qwen3_5_text", "qwen3_5_moe_text", "qwen3_next", "step3p7"),
+    *("deepseek_v4", "gemma3n_text", "gemma4_text", "mllama_text_model"),
 }
-# What reconstructions leave out: the type, or the kinds of layers.
+# What reconstructions leave out: the type, or which layers are of which kind.
+COUNTED = {
+    "num_attention_layers": ("attention", "mamba"),
+    "num_mla_layers": ("full_attention", "linear_attention"),
+    "num_full_attention_layers": ("full_attention", "conv"),
+}
 TYPES = {
     "ernie-4.5-21b-a3b": "ernie4_5_moe",
     "glm-4.7-flash": "glm4_moe_lite",
@@ -84,10 +103,12 @@ def whole(config: Path, folder: Path) -> dict[str, Any]:
     """Read a configuration, with what its reconstruction leaves out."""
     document: dict[str, Any] = json.loads(config.read_text("utf-8"))
     document.setdefault("model_type", TYPES.get(config.stem))
-    if attention := document.get("num_attention_layers"):
-        layers = document["num_hidden_layers"]
-        kinds = ["attention"] * attention + ["mamba"] * (layers - attention)
-        document["layer_types"] = kinds
+    for counted, (attends, other) in COUNTED.items():
+        if attention := document.get(counted):
+            rest = document["num_hidden_layers"] - attention
+            document["layer_types"] = [attends] * attention + [other] * rest
+    # Widths are those of the matrices.
+    document.setdefault("block_auto_adjust_ff_dim", False)
     (folder / config.name).write_text(json.dumps(document), "utf-8")
     return document
 
@@ -119,13 +140,21 @@ def test_totals_of_their_sources_are_met(shared: Path, tmp_path: Path) -> None:
         else:
             different[name] = totals[name] - counted
     assert different == {name: off for name, (off, _) in DIFFERENT.items()}
-    assert len(equal) == 36
+    assert len(equal) == 48
     by_type = {of for of, field in refused.values() if field == "model_type"}
     assert by_type == NOT_READ
     others = {name: field for name, (_, field) in refused.items()}
     others = {name: at for name, at in others.items() if at != "model_type"}
-    # This reconstruction says how many layers of each kind there are, and not where.
-    assert others == {"nemotron-nano-9b-v2": "hybrid_override_pattern"}
+    assert others == {
+        # Attention over the outcomes of earlier layers, and a width of experts' own.
+        "kimi-k3": "attn_res_block_size",
+        # These two do not say which layers are of which kind.
+        "lfm2-8b-a1b": "layer_types",
+        "nemotron-nano-9b-v2": "hybrid_override_pattern",
+        # Its layers are of several formats.
+        "qwen3.6-27b": "quantization_config",
+        "qwen3.6-35b-a3b": "quantization_config",
+    }
 
 
 @pytest.mark.parametrize("unknown", ["qwen3_nxt", "llamma"])

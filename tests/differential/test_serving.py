@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -26,6 +27,8 @@ _T = TypeVar("_T")
 Pick = Callable[[Sequence[Any]], Any]
 
 ASSUMPTIONS = ("calibrated", "article")
+# Models with the operations that no model of the bundled catalog has.
+MADE_UP = (Path(__file__).parent / "catalog",)
 PCIE_CLASSES = (None, "default", "slow", "good")
 ENGINES = ("vllm", "sglang", "trtllm")
 SIDES: tuple[tuple[str, str | None, str | None], ...] = (
@@ -55,8 +58,18 @@ class Sides:
         return _ids(self.core.assumptions, kind)
 
     def carries_a_state(self, model: str) -> bool:
+        return any("chunk" in mixer for mixer in self.mixers(model))
+
+    def mixers(self, model: str) -> list[dict[str, Any]]:
+        """All that mixes tokens in the kinds of layer of a model."""
         blocks = self.reference.model_table(model)["block"]
-        return any(block["attention"]["kind"] == "mamba2" for block in blocks)
+        mixers = [
+            block[key]
+            for block in blocks
+            for key in ("attention", "beside")
+            if key in block
+        ]
+        return [mixer for mixer in mixers if mixer["kind"] != "none"]
 
     def hosts_for(self, accelerator: str) -> list[str]:
         """Hosts with room and power for one of an accelerator: others are refused."""
@@ -105,7 +118,7 @@ class Sides:
 
 @cache
 def _ids(assumptions: str, kind: str) -> list[str]:
-    listed = open_catalog((), assumptions).list(kind)
+    listed = open_catalog(MADE_UP, assumptions).list(kind)
     return [entity.id for entity in listed]
 
 
@@ -115,11 +128,12 @@ def sides(
 ) -> Sides:
     facts = Facts(
         bundled_folder(),
+        MADE_UP,
         assumptions=assumptions,
         pcie_all_reduce=pcie_all_reduce,
         engine=engine,
     )
-    return Sides(open_catalog((), assumptions), facts, pcie_all_reduce, engine)
+    return Sides(open_catalog(MADE_UP, assumptions), facts, pcie_all_reduce, engine)
 
 
 def any_sides(pick: Pick) -> Sides:
@@ -127,14 +141,10 @@ def any_sides(pick: Pick) -> Sides:
 
 
 def _heads_and_layers(side: Sides, model: str) -> tuple[list[int], int, bool]:
-    table = side.reference.model_table(model)
-    mixers = [block["attention"] for block in table["block"]]
-    attention = [each for each in mixers if each["kind"] != "none"]
-    heads = [
-        each["groups" if each["kind"] == "mamba2" else "heads"] for each in attention
-    ]
-    grouped = all(each["kind"] == "grouped" for each in attention)
-    return heads, table["layers"], grouped
+    mixers = side.mixers(model)
+    heads = [each["groups" if "chunk" in each else "heads"] for each in mixers]
+    grouped = all(each["kind"] == "grouped" for each in mixers)
+    return heads, side.reference.model_table(model)["layers"], grouped
 
 
 def _has_experts(side: Sides, model: str) -> bool:
@@ -169,7 +179,7 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         "network": pick([*side.ids("networks"), None]),
         "nics_per_host": pick([1, 1, 2, 4, 8]),
         "tp": _often(pick, divisors, range(1, 33)),
-        **_groups(pick, stateful=stateful),
+        **_groups(pick, whole=stateful or _has_an_indexer(side, model)),
         "ep": _often(pick, [1, 2, 4, 8] if _has_experts(side, model) else [1], (2, 3)),
         "pp": _often(
             pick, [p for p in (1, 2, 3, 5, 8, 13) if p <= layers], range(1, 99)
@@ -189,9 +199,13 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
     }
 
 
-def _groups(pick: Pick, *, stateful: bool) -> dict[str, int]:
-    """Pick ranks that divide contexts, or groups that have whole ones: states are."""
-    cp = 1 if stateful else pick([1, 1, 1, 2, 3, 8])
+def _has_an_indexer(side: Sides, model: str) -> bool:
+    return any("indexer" in mixer for mixer in side.mixers(model))
+
+
+def _groups(pick: Pick, *, whole: bool) -> dict[str, int]:
+    """Pick ranks that divide contexts, unless they are whole, or groups."""
+    cp = 1 if whole else pick([1, 1, 1, 2, 3, 8])
     return {"cp": cp, "dp": 1 if cp > 1 else _often(pick, [1, 1, 2, 4], range(1, 9))}
 
 
@@ -244,14 +258,15 @@ def on_sale(pick: Pick, side: Sides) -> dict[str, Any]:
     accelerator, host = pick(side.fits)
     nics = side.reference.host(host).nics
     asked = candidate(pick, side)
-    stateful = side.carries_a_state(asked["model"])
+    model = asked["model"]
+    whole = side.carries_a_state(model) or _has_an_indexer(side, model)
     return {
         **asked,
         "offload": None,
         "accelerator": accelerator,
         "host": host,
         "nics_per_host": pick([n for n in (1, 2, 4, 8) if n <= nics] or [1]),
-        **_groups(pick, stateful=stateful),
+        **_groups(pick, whole=whole),
         "ep": 1,
         "weights": None,
     }
@@ -432,6 +447,15 @@ def test_every_rate_of_products_is_that_of_the_reference(weights: str) -> None:
     asked = {**candidate(random.Random(1).choice, side), **PROMPTS_OF_ONE_CARD}
     evaluation = assert_same_evaluation(side, {**asked, "weights": weights})
     assert evaluation["prefill"]["compute_seconds"] > 0
+
+
+@differential(300)
+@given(st.data())
+def test_mixers_that_no_model_of_the_catalog_has(data: st.DataObject) -> None:
+    pick = picker(data)
+    side = any_sides(pick)
+    model = pick(["made-up-states", "made-up-selection"])
+    assert_same_evaluation(side, candidate(pick, side, model))
 
 
 EXPERTS = ("mixtral-8x7b", "deepseek-r1", "qwen3-235b-a22b", "gpt-oss-120b")

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import isclose
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,12 +24,12 @@ from planopt_reference.facts import FactError
 from planopt_reference.training import evaluate_training
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from planopt.catalog.open import Catalog
 
 Pick = Callable[[Sequence[Any]], Any]
 
+# Models with the operations that no model of the bundled catalog has.
+MADE_UP = (Path(__file__).parent / "catalog",)
 RELATIVE = 1e-9
 # Parts of a step that are differences of larger ones are 0 to this share of the step.
 OF_THE_STEP = 1e-12
@@ -78,8 +79,8 @@ class Sides:
     """The compiled core and the reference, with the same catalogs and assumptions."""
 
     def __init__(self, assumptions: str) -> None:
-        self.core: Catalog = open_catalog((), assumptions)
-        self.reference = Facts(bundled_folder(), assumptions=assumptions)
+        self.core: Catalog = open_catalog(MADE_UP, assumptions)
+        self.reference = Facts(bundled_folder(), MADE_UP, assumptions=assumptions)
 
     def ids(self, kind: str) -> list[str]:
         return [entity.id for entity in self.core.list(kind)]
@@ -151,8 +152,9 @@ def hardware(pick: Pick, side: Sides) -> dict[str, Any]:
 def layout(pick: Pick, table: dict[str, Any], slots: int) -> dict[str, Any]:
     """Make up how a model is divided."""
     heads = [
-        mixer["groups" if mixer["kind"] == "mamba2" else "heads"]
-        for mixer in (block["attention"] for block in table["block"])
+        mixer["groups" if "chunk" in mixer else "heads"]
+        for block in table["block"]
+        for mixer in (block["attention"], block.get("beside", {"kind": "none"}))
         if mixer["kind"] != "none"
     ]
     experts = [

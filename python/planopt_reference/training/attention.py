@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planopt_reference.compute import mean_attended_tokens
+from planopt_reference.compute import mean_attended_tokens, tighter
 from planopt_reference.derivation import formula
 from planopt_reference.operations import Attention, LatentAttention
 from planopt_reference.training.rates import Machine, Product
@@ -38,11 +38,12 @@ def heads_of(operation: Attention | LatentAttention, t: int) -> Heads:
     query = operation.heads / t
     if isinstance(operation, LatentAttention):
         width = operation.nope + operation.rope
-        return Heads(query, query, width, operation.value, None)
+        return Heads(query, query, width, operation.value, operation.selected)
+    if operation.indexes:
+        query = float(operation.heads)
     key_value = operation.kv_heads / min(t, operation.kv_heads)
-    return Heads(
-        query, key_value, operation.head_dim, operation.head_dim, operation.window
-    )
+    limit = tighter(operation.window, operation.selected)
+    return Heads(query, key_value, operation.head_dim, operation.value_dim, limit)
 
 
 # Section 3, Attention: l.
@@ -61,9 +62,10 @@ def attention_work(
 ) -> Work:
     """Return what attention takes and keeps, with its context-parallel messages."""
     heads = heads_of(operation, candidate.tp)
+    fused = candidate.flash_attention
     alone = (
         _flash(heads, candidate, machine)
-        if candidate.flash_attention
+        if fused or (isinstance(operation, Attention) and operation.indexes)
         else _stored(heads, candidate, machine)
     )
     tokens = candidate.tokens_of_micro_batch

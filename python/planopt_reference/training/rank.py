@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Section 4: products of attention, by the names of model.md.
 _OF_ATTENTION = (
-    *("query", "query_key_value", "query_down", "query_up"),
+    *("query", "query_key", "query_key_value", "query_down", "query_up"),
     *("key_value_down", "key_value_up", "attention_output"),
 )
 

@@ -59,7 +59,9 @@ def model_flops(rank: Rank) -> float:
             )
             attention += 2 * heads.query * heads.widths * seen
     scans = sum(
-        7 * one.inner * one.state for one in executed if isinstance(one, StateSpace)
+        (8 if one.corrects else 7) * one.inner * one.state
+        for one in executed
+        if isinstance(one, StateSpace)
     )
     return passes * products + 3 * (attention + scans)
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Section 3, Kept: what reads the latent behind its normalisation.
 _READS_A_LATENT: Final = ("query_up", "key_value_up")
+# Section 3, Kept: of experts, or of the gates of a mixer.
+_OUT_OF_A_NARROW_WIDTH: Final = ("latent_up", "mixer_gate_up")
 # Products of a dense feed-forward network.
 _NETWORK: Final = (
     "up",
@@ -329,7 +331,7 @@ def _kept_by_products(operations: Sequence[Operation], rank: Rank) -> Work:
             continue
         elif operation.experts > 1:
             keep(each * rank.copies(operation) * (1 if whole else share), "moe")
-        elif operation.name == "latent_up":
+        elif operation.name in _OUT_OF_A_NARROW_WIDTH:
             keep(each * share)
         elif not stream_is_kept:
             keep(each * share, "layernorm" if normalised else None)
@@ -406,7 +408,7 @@ def in_order(layer: Sequence[Operation]) -> list[Operation]:
     outputs = [name for name in names if name in _MIXER_OUTPUTS]
     if not outputs:
         return [*norms, *others]
-    middle = names.index(outputs[0]) + 1
+    middle = names.index(outputs[-1]) + 1
     around_attention = (len(norms) + 1) // 2
     return [
         *norms[:around_attention],

@@ -3,7 +3,7 @@
 
 use super::Catalog;
 use crate::diagnostic::Diagnostic;
-use crate::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use crate::transformer::{Architecture, AttentionShape, BlockShape, Indexer, MlpShape, Norm, Rule};
 use serde_json::{Map, Value, json};
 
 /// The model of a catalog id or of a file, in the shape of a model file.
@@ -57,6 +57,11 @@ fn block(shape: &BlockShape) -> Value {
         "parallel": shape.parallel,
         "attention": attention(&shape.attention),
     });
+    let beside = match &shape.beside {
+        AttentionShape::Absent => None,
+        mixer => Some(json!({ "beside": attention(mixer) })),
+    };
+    let block = with(block, beside);
     with(block, mlp(&shape.mlp).map(|mlp| json!({ "mlp": mlp })))
 }
 
@@ -66,25 +71,34 @@ fn attention(shape: &AttentionShape) -> Value {
             heads,
             kv_heads,
             head_dim,
+            value_dim,
+            gate,
+            key_value,
             query_bias,
             key_value_bias,
             output_bias,
             query_key_norm,
             sinks,
             window,
+            selected,
+            indexer,
         } => {
             let grouped = json!({
                 "kind": "grouped",
                 "heads": heads,
                 "kv_heads": kv_heads,
                 "head_dim": head_dim,
+                "value_dim": value_dim,
+                "gate": gate,
+                "key_value": key_value.name(),
                 "query_bias": query_bias,
                 "key_value_bias": key_value_bias,
                 "output_bias": output_bias,
                 "query_key_norm": query_key_norm,
                 "sinks": sinks,
             });
-            with(grouped, window.map(|window| json!({ "window": window })))
+            let grouped = with(grouped, window.map(|window| json!({ "window": window })));
+            with(grouped, selection(selected, indexer))
         }
         AttentionShape::Latent {
             heads,
@@ -93,7 +107,10 @@ fn attention(shape: &AttentionShape) -> Value {
             rope,
             nope,
             value,
-        } => json!({
+            selected,
+            indexer,
+        } => {
+            let latent = json!({
             "kind": "latent",
             "heads": heads,
             "query_rank": query_rank,
@@ -101,18 +118,36 @@ fn attention(shape: &AttentionShape) -> Value {
             "rope": rope,
             "nope": nope,
             "value": value,
-        }),
-        AttentionShape::Mamba2(mixer) => json!({
-            "kind": "mamba2",
-            "heads": mixer.heads,
-            "head_dim": mixer.head_dim,
-            "groups": mixer.groups,
-            "state": mixer.state,
-            "conv": mixer.conv,
-            "chunk": mixer.chunk,
-        }),
+            });
+            with(latent, selection(selected, indexer))
+        }
+        AttentionShape::StateSpace(mixer) => {
+            let table = json!({
+                "kind": mixer.rule.name(),
+                "heads": mixer.heads,
+                "head_dim": mixer.head_dim,
+                "groups": mixer.groups,
+                "state": mixer.state,
+                "conv": mixer.conv,
+                "chunk": mixer.chunk,
+            });
+            let norm = match mixer.rule {
+                Rule::Decay { normalised } => Some(json!({ "normalised": normalised })),
+                _ => None,
+            };
+            with(table, norm)
+        }
         AttentionShape::Absent => json!({ "kind": "none" }),
     }
+}
+
+/// How many tokens are selected, where any are, and by what, where the layer has its own indexer.
+fn selection(selected: Option<u64>, indexer: Option<Indexer>) -> Option<Value> {
+    let selected = json!({ "selected": selected? });
+    let indexer = indexer.map(|Indexer { heads, head_dim }| {
+        json!({ "indexer": { "heads": heads, "head_dim": head_dim } })
+    });
+    Some(with(selected, indexer))
 }
 
 /// The feed-forward part; none where a nominal total stands for it.

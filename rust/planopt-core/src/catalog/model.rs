@@ -7,7 +7,8 @@ use crate::diagnostic::Diagnostic;
 use crate::format::Format;
 use crate::quantity::Dimension;
 use crate::transformer::{
-    Architecture, AttentionShape, BlockShape, MOST_MTP_MODULES, MlpShape, Norm, StateSpace,
+    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MOST_MTP_MODULES, MlpShape, Norm,
+    Rule, StateSpace,
 };
 
 const NORMS: &[(&str, Norm)] = &[
@@ -130,18 +131,34 @@ fn read_block(fields: &mut Fields<'_>, nominal: Option<&MlpShape>) -> BlockShape
         norms: any::<MOST_HEADS>(fields, "norms"),
         parallel: fields.or("parallel", false, Fields::flag),
         attention: fields.section("attention", attention),
+        beside: fields.or("beside", AttentionShape::Absent, |fields, key| {
+            fields.section(key, attention)
+        }),
         mlp: nominal
             .cloned()
             .unwrap_or_else(|| fields.section("mlp", mlp)),
     }
 }
 
+const KINDS: [&str; 7] = [
+    "grouped",
+    "latent",
+    "mamba2",
+    "gated-delta",
+    "kimi-delta",
+    "convolution",
+    "none",
+];
+
 fn attention(fields: &mut Fields<'_>) -> AttentionShape {
-    match fields
-        .word("kind", &["grouped", "latent", "mamba2", "none"])
-        .as_str()
-    {
-        "mamba2" => AttentionShape::Mamba2(state_space(fields)),
+    match fields.word("kind", &KINDS).as_str() {
+        "mamba2" => {
+            let normalised = fields.or("normalised", true, Fields::flag);
+            AttentionShape::StateSpace(state_space(fields, Rule::Decay { normalised }))
+        }
+        "gated-delta" => AttentionShape::StateSpace(state_space(fields, Rule::GatedDelta)),
+        "kimi-delta" => AttentionShape::StateSpace(state_space(fields, Rule::KimiDelta)),
+        "convolution" => AttentionShape::StateSpace(state_space(fields, Rule::Convolution)),
         "none" => AttentionShape::Absent,
         "latent" => AttentionShape::Latent {
             heads: some::<MOST_HEADS>(fields, "heads"),
@@ -150,6 +167,8 @@ fn attention(fields: &mut Fields<'_>) -> AttentionShape {
             rope: any::<WIDEST_HEAD>(fields, "rope"),
             nope: any::<WIDEST_HEAD>(fields, "nope"),
             value: some::<WIDEST_HEAD>(fields, "value"),
+            selected: fields.optional("selected", some::<MOST_TOKENS>),
+            indexer: fields.optional("indexer", |fields, key| fields.section(key, indexer)),
         },
         _ => grouped(fields),
     }
@@ -166,20 +185,35 @@ fn grouped(fields: &mut Fields<'_>) -> AttentionShape {
                 .accepted(format!("a divisor of {heads}")),
         );
     }
+    let head_dim = some::<WIDEST_HEAD>(fields, "head_dim");
     AttentionShape::Grouped {
         heads,
         kv_heads,
-        head_dim: some::<WIDEST_HEAD>(fields, "head_dim"),
+        head_dim,
+        value_dim: fields.or("value_dim", head_dim, some::<WIDEST_HEAD>),
+        gate: fields.or("gate", 0, any::<WIDEST>),
+        key_value: fields.or("key_value", KeyValue::Own, |fields, key| {
+            fields.choice(key, &KeyValue::ALL)
+        }),
         query_bias: fields.or("query_bias", false, Fields::flag),
         key_value_bias: fields.or("key_value_bias", false, Fields::flag),
         output_bias: fields.or("output_bias", false, Fields::flag),
         query_key_norm: fields.or("query_key_norm", 0, any::<WIDEST>),
         sinks: fields.or("sinks", false, Fields::flag),
         window: fields.optional("window", some::<MOST_TOKENS>),
+        selected: fields.optional("selected", some::<MOST_TOKENS>),
+        indexer: fields.optional("indexer", |fields, key| fields.section(key, indexer)),
     }
 }
 
-fn state_space(fields: &mut Fields<'_>) -> StateSpace {
+fn indexer(fields: &mut Fields<'_>) -> Indexer {
+    Indexer {
+        heads: some::<MOST_HEADS>(fields, "heads"),
+        head_dim: some::<WIDEST_HEAD>(fields, "head_dim"),
+    }
+}
+
+fn state_space(fields: &mut Fields<'_>, rule: Rule) -> StateSpace {
     let heads = some::<MOST_HEADS>(fields, "heads");
     let groups = some::<MOST_HEADS>(fields, "groups");
     if !heads.is_multiple_of(groups) {
@@ -191,10 +225,11 @@ fn state_space(fields: &mut Fields<'_>) -> StateSpace {
         );
     }
     StateSpace {
+        rule,
         heads,
         head_dim: some::<WIDEST_HEAD>(fields, "head_dim"),
         groups,
-        state: some::<WIDEST_HEAD>(fields, "state"),
+        state: any::<WIDEST_HEAD>(fields, "state"),
         conv: some::<MOST_HEADS>(fields, "conv"),
         chunk: some::<MOST_HEADS>(fields, "chunk"),
     }

@@ -2,7 +2,7 @@
 //! Formulas: `docs/reference/model.md`, section 3.
 
 use super::scan::ScanPrice;
-use super::shape::causal_mean_behind;
+use super::shape::{causal_mean_behind, tighter, within};
 use super::step::{OperationTime, Step};
 use crate::catalog::ProductAssumptions;
 use crate::format::Formats;
@@ -265,6 +265,8 @@ impl ProductPrice {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AttentionPrice {
     window: Option<u64>,
+    /// Tokens of the window that an indexer selects.
+    selected: Option<u64>,
     /// Arithmetic of one decoded token on one cached token.
     decode_compute: f64,
     /// Arithmetic of one token of a long prompt on one token before it.
@@ -290,8 +292,9 @@ impl AttentionPrice {
     }
 
     fn prefill(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
-        let attended_tokens = causal_mean_behind(step.cached, step.chunk, self.window);
-        let cached = self.within_window(step.cached);
+        let limit = tighter(self.window, self.selected);
+        let attended_tokens = causal_mean_behind(step.cached, step.chunk, limit);
+        let cached = within(self.window, step.cached);
         // A context-parallel rank has its share of the queries, and sees the keys and values of all.
         let queries = step.chunk / step.split;
         let reached = saturation(queries, self.half_prompt);
@@ -310,18 +313,14 @@ impl AttentionPrice {
     }
 
     fn decode(self, step: Step, overlap: f64, overhead: f64) -> OperationTime {
-        let seen = step.sequences * self.within_window(step.context) / step.split;
+        let limit = tighter(self.window, self.selected);
+        let seen = step.sequences * within(limit, step.context) / step.split;
         OperationTime::roofline(
             seen * (1.0 + step.drafted) * self.decode_compute,
             seen * self.memory_per_cached_token,
             overlap,
             overhead,
         )
-    }
-
-    fn within_window(self, tokens: f64) -> f64 {
-        self.window
-            .map_or(tokens, |window| tokens.min(real(window)))
     }
 }
 
@@ -364,7 +363,7 @@ pub(super) fn price(
             };
             (work, reached.1.operation_overhead)
         }
-        Work::Attention { .. } | Work::LatentAttention { .. } => (
+        Work::Attention { .. } | Work::LatentAttention { .. } | Work::Index { .. } => (
             attention(operation.work, formats, rates, degrees.tp),
             compute.attention_overhead,
         ),
@@ -426,7 +425,7 @@ pub(super) fn price_of_encoder(parameters: f64, rates: &Rates) -> RankOperation 
     }
 }
 
-/// Attention over the cache, grouped or latent.
+/// Attention over the cache, grouped or latent, and what selects its tokens.
 fn attention(work: Work, formats: Formats, rates: &Rates, tp: u32) -> RankWork {
     let compute = &rates.compute;
     if !compute.attention_time {
@@ -434,16 +433,20 @@ fn attention(work: Work, formats: Formats, rates: &Rates, tp: u32) -> RankWork {
     }
     let kv_element = formats.kv.bytes_per_element() / rates.kv_cache(formats.kv).0;
     let heads_local = |heads: u64| real(heads) / f64::from(tp);
-    let (window, decode_flop, prefill_flop, recovered, cached) = match work {
+    let (limits, decode_flop, prefill_flop, recovered, cached) = match work {
         Work::Attention {
             heads,
             kv_heads,
             head_dim,
+            value_dim,
             window,
+            selected,
+            ..
         } => {
-            let flop = 4.0 * heads_local(heads) * real(head_dim);
+            let flop = 2.0 * heads_local(heads) * real(head_dim + value_dim);
             let kv_local = real(kv_heads) / f64::from(tp).min(real(kv_heads));
-            (window, flop, flop, 0.0, 2.0 * kv_local * real(head_dim))
+            let cached = kv_local * real(head_dim + value_dim);
+            ((window, selected), flop, flop, 0.0, cached)
         }
         Work::LatentAttention {
             heads,
@@ -451,22 +454,33 @@ fn attention(work: Work, formats: Formats, rates: &Rates, tp: u32) -> RankWork {
             rope,
             nope,
             value,
+            selected,
         } => {
             let per_width = 2.0 * heads_local(heads);
-            (
-                None,
-                per_width * real(2 * latent + rope),
-                per_width * real(nope + rope + value),
+            let absorbed = per_width * real(2 * latent + rope);
+            let (prefill, recovered) = match selected {
+                // Selected tokens are looked at as latents, in prompts as well.
+                Some(_) => (absorbed, 0.0),
                 // Keys and values of cached tokens are recomputed from their latents.
-                per_width * real(latent * (nope + value)),
-                real(latent + rope),
-            )
+                None => (
+                    per_width * real(nope + rope + value),
+                    per_width * real(latent * (nope + value)),
+                ),
+            };
+            let cached = real(latent + rope);
+            ((None, selected), absorbed, prefill, recovered, cached)
+        }
+        Work::Index { heads, head_dim } => {
+            let flop = 2.0 * real(heads * head_dim);
+            ((None, None), flop, flop, 0.0, real(head_dim))
         }
         _ => return RankWork::Free,
     };
+    let (window, selected) = limits;
     let prompt_rate = rates.base.0 * compute.attention_efficiency;
     RankWork::Attention(AttentionPrice {
         window,
+        selected,
         decode_compute: decode_flop / (rates.base.0 * compute.decode_attention_efficiency),
         prefill_compute: prefill_flop / prompt_rate,
         half_prompt: compute.half_prompt,

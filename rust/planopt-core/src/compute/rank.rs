@@ -3,6 +3,7 @@
 
 use super::operation::{RankOperation, price};
 use super::scan::state;
+use super::shape::within;
 use super::step::{OperationTime, Step};
 use crate::format::Formats;
 use crate::hardware::Rates;
@@ -54,12 +55,6 @@ pub struct Cache {
 const LOG_SUM_BYTES: f64 = 4.0;
 
 impl Cache {
-    /// Tokens of `tokens` that are looked at.
-    fn within_window(&self, tokens: f64) -> f64 {
-        self.window
-            .map_or(tokens, |window| tokens.min(real(window)))
-    }
-
     /// Bytes of one sequence of `context` tokens, in whole pages: tokens are assigned to ranks.
     fn bytes(&self, context: u64, page_tokens: u32) -> Bytes {
         let page = u64::from(page_tokens);
@@ -70,7 +65,7 @@ impl Cache {
 
     /// Keys and values of a step's chunks and of what is cached before them.
     pub fn gathered(&self, step: Step) -> Bytes {
-        let tokens = step.chunk + self.within_window(step.cached);
+        let tokens = step.chunk + within(self.window, step.cached);
         self.bytes_per_token * (step.prompts * tokens)
     }
 }
@@ -312,11 +307,18 @@ impl RankBlock {
                     heads,
                     kv_heads,
                     head_dim,
+                    value_dim,
                     window,
+                    cached,
+                    ..
                 } => {
                     let local_heads = real(kv_heads) / f64::from(tp).min(real(kv_heads));
-                    let elements = 2.0 * local_heads * real(head_dim);
-                    let shape = (elements, window, heads, head_dim);
+                    let width = if cached { head_dim + value_dim } else { 0 };
+                    let shape = (local_heads * real(width), window, heads, value_dim);
+                    block.caches.push(cache(shape, formats, degrees));
+                }
+                Work::Index { head_dim, .. } => {
+                    let shape = (real(head_dim), None, 0, 0);
                     block.caches.push(cache(shape, formats, degrees));
                 }
                 Work::LatentAttention {

@@ -1,12 +1,13 @@
-//! The scan of a state-space layer (Mamba-2, arXiv 2405.21060) when serving: prompts in chunks as
-//! products, what decodes by reading and writing the state of each sequence.
+//! The scan of a state-space layer (Mamba-2, arXiv 2405.21060; delta rules, arXiv 2412.06464) when
+//! serving: prompts in chunks as products, what decodes by reading and writing the state of each
+//! sequence.
 //! Formulas: `docs/reference/serving.md`, section 14.
 
 use super::step::{OperationTime, Step};
 use crate::format::Formats;
 use crate::hardware::{Rates, saturation};
 use crate::quantity::{Bytes, real};
-use crate::transformer::StateSpace;
+use crate::transformer::{Rule, StateSpace};
 
 /// States are kept, and go from chunk to chunk, in 32 bits.
 const STATE_ELEMENT: f64 = 4.0;
@@ -49,10 +50,20 @@ impl ScanPrice {
     pub(super) fn new(mixer: &StateSpace, formats: Formats, rates: &Rates, tp: u32) -> Self {
         let tp_share = f64::from(tp);
         let inner = real(mixer.inner()) / tp_share;
-        let (groups, state_width) = (real(mixer.groups) / tp_share, real(mixer.state));
+        let state_width = real(mixer.state);
         let chunk = real(mixer.chunk);
-        let of_state = inner * state_width;
-        let flop = 2.0 * groups * chunk * state_width + 2.0 * inner * chunk + 4.0 * of_state;
+        let of_states = 2.0 * real(mixer.state_products()) * inner * state_width;
+        let within_chunk = match mixer.rule {
+            Rule::Convolution => 0.0,
+            Rule::Decay { .. } => {
+                2.0 * real(mixer.groups) / tp_share * chunk * state_width + 2.0 * inner * chunk
+            }
+            // Scores of keys and of queries, and keys and values as the keys before leave them.
+            Rule::GatedDelta | Rule::KimiDelta => {
+                6.0 * real(mixer.heads) / tp_share * chunk * state_width + 4.0 * inner * chunk
+            }
+        };
+        let flop = within_chunk + of_states;
         let around =
             CONVOLUTION_PASSES * real(mixer.convolved()) / tp_share + NORMALISATION_PASSES * inner;
         let compute = &rates.compute;
@@ -62,12 +73,12 @@ impl ScanPrice {
             0.0
         };
         let state_rate = (rates.bandwidth * compute.kv_bandwidth_efficiency).0;
-        let carried = of_state * STATE_ELEMENT * STATE_PASSES / chunk;
+        let carried = inner * state_width * STATE_ELEMENT * STATE_PASSES / chunk;
         Self {
             prefill_compute: flop / (rates.base.0 * compute.attention_efficiency),
             half_prompt: compute.half_prompt,
             prefill_memory: carried / state_rate + memory_per_token,
-            decode_compute: 4.0 * of_state / (rates.base.0 * compute.decode_attention_efficiency),
+            decode_compute: of_states / (rates.base.0 * compute.decode_attention_efficiency),
             state_memory: 2.0 * state(mixer, formats, tp).0 / state_rate,
             memory_per_token,
         }

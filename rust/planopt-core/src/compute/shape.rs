@@ -3,6 +3,16 @@
 
 use crate::quantity::real;
 
+/// The tighter of two limits.
+pub(crate) fn tighter(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
+}
+
+/// Tokens of `tokens` that a limit leaves.
+pub(crate) fn within(limit: Option<u64>, tokens: f64) -> f64 {
+    limit.map_or(tokens, |limit| tokens.min(real(limit)))
+}
+
 /// Mean number of tokens that a token of a prompt looks at, itself included.
 pub fn causal_mean(prompt: f64, window: Option<u64>) -> f64 {
     causal_mean_behind(0.0, prompt, window)

@@ -33,6 +33,7 @@ pub fn parameter_fraction(operation: &Operation, tp: u32) -> f64 {
         Work::Gather { .. } | Work::StateSpace(_) => 1.0 / f64::from(tp),
         Work::Attention { .. }
         | Work::LatentAttention { .. }
+        | Work::Index { .. }
         | Work::Elementwise { .. }
         | Work::AllReduce { .. } => 1.0,
     }

@@ -215,16 +215,20 @@ impl EvaluateServing {
         })
     }
 
-    /// Checks that contexts are whole where a state goes from token to token.
+    /// Checks that contexts are whole where a state goes from token to token or an indexer selects
+    /// tokens.
     ///
     /// # Errors
     ///
-    /// A context-parallel degree of a model that carries a state.
+    /// A context-parallel degree of a model whose contexts must be whole.
     pub(super) fn check_states(&self, transformer: &Transformer) -> Result<(), Vec<Diagnostic>> {
         let cp = self.layout().cp;
-        if cp > 1 && transformer.has_state_space() {
-            let accepted =
-                "1 for a model with state-space layers: a state goes from token to token";
+        if cp > 1 && transformer.needs_whole_contexts() {
+            let accepted = if transformer.has_state_space() {
+                "1 for a model with state-space layers: a state goes from token to token"
+            } else {
+                "1 for a model with an indexer: it selects from the whole context"
+            };
             let problem = wrong_option("cp", cp.to_string(), accepted.to_owned());
             return Err(vec![problem]);
         }

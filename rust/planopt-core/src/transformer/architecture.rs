@@ -17,6 +17,45 @@ pub enum Norm {
     LayerNoBias,
 }
 
+/// What keys and values of grouped heads are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyValue {
+    /// Projected each for itself.
+    Own,
+    /// Values are what keys are before their normalisation (Gemma 4).
+    Same,
+    /// Those of an earlier layer, whose cache is read (Gemma 3n).
+    Earlier,
+}
+
+impl KeyValue {
+    /// All of them, by their names in a model file.
+    pub const ALL: [(&str, Self); 3] = [
+        ("own", Self::Own),
+        ("same", Self::Same),
+        ("earlier", Self::Earlier),
+    ];
+
+    /// Its name in a model file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Same => "same",
+            Self::Earlier => "earlier",
+        }
+    }
+}
+
+/// What selects the tokens that attention looks at. In latent attention its queries come out of the
+/// latent of queries, and each head has a weight; beside grouped heads they come out of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Indexer {
+    /// Query heads.
+    pub heads: u64,
+    /// Width of its queries, and of the one key of a token.
+    pub head_dim: u64,
+}
+
 /// What mixes the tokens of one kind of layer: attention, or what stands for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttentionShape {
@@ -26,8 +65,15 @@ pub enum AttentionShape {
         heads: u64,
         /// Key/value heads.
         kv_heads: u64,
-        /// Width of a head.
+        /// Width of a query or key.
         head_dim: u64,
+        /// Width of a value.
+        value_dim: u64,
+        /// Columns beside the queries that gate what attention gives: 0, one for each head, or one
+        /// for each element of the heads.
+        gate: u64,
+        /// What keys and values are.
+        key_value: KeyValue,
         /// A bias on the query projection.
         query_bias: bool,
         /// Biases on the key and value projections.
@@ -40,6 +86,10 @@ pub enum AttentionShape {
         sinks: bool,
         /// Tokens that a token may look back on, itself included.
         window: Option<u64>,
+        /// Tokens that an indexer selects for a token to look at.
+        selected: Option<u64>,
+        /// The indexer, where the layer has its own.
+        indexer: Option<Indexer>,
     },
     /// Multi-head latent attention.
     Latent {
@@ -55,9 +105,13 @@ pub enum AttentionShape {
         nope: u64,
         /// Width of a value.
         value: u64,
+        /// Tokens that an indexer selects for a token to look at.
+        selected: Option<u64>,
+        /// The indexer, where the layer has its own.
+        indexer: Option<Indexer>,
     },
     /// A state-space mixer in place of attention.
-    Mamba2(StateSpace),
+    StateSpace(StateSpace),
     /// None: a layer that is a feed-forward part alone.
     Absent,
 }
@@ -116,6 +170,8 @@ pub struct BlockShape {
     pub parallel: bool,
     /// Attention.
     pub attention: AttentionShape,
+    /// What mixes tokens beside it, behind the same normalisation and before the same sum.
+    pub beside: AttentionShape,
     /// Feed-forward.
     pub mlp: MlpShape,
 }
@@ -188,7 +244,7 @@ pub(crate) fn set_kv_heads(
                 let accepted = format!("a divisor of the {heads} query heads");
                 return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
             }
-            AttentionShape::Mamba2(_) | AttentionShape::Absent => {}
+            AttentionShape::StateSpace(_) | AttentionShape::Absent => {}
             AttentionShape::Latent { .. } => {
                 let accepted = "models with grouped heads; this one caches a latent".to_owned();
                 return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);

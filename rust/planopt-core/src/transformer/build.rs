@@ -38,10 +38,15 @@ impl From<&Architecture> for Transformer {
 
 /// The heads that a tensor-parallel degree must divide in every kind of layer.
 fn common_heads(blocks: &[BlockShape]) -> u64 {
-    let heads = blocks.iter().filter_map(|shape| match shape.attention {
-        AttentionShape::Grouped { heads, .. } | AttentionShape::Latent { heads, .. } => Some(heads),
+    let mixers = blocks
+        .iter()
+        .flat_map(|shape| [&shape.attention, &shape.beside]);
+    let heads = mixers.filter_map(|mixer| match mixer {
+        AttentionShape::Grouped { heads, .. } | AttentionShape::Latent { heads, .. } => {
+            Some(*heads)
+        }
         // Heads of a group share its `B` and `C`: ranks have whole groups.
-        AttentionShape::Mamba2(mixer) => Some(mixer.groups),
+        AttentionShape::StateSpace(mixer) => Some(mixer.groups),
         AttentionShape::Absent => None,
     });
     heads.reduce(greatest_common_divisor).unwrap_or(1)
@@ -179,6 +184,7 @@ fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
     if shape.attention != AttentionShape::Absent {
         operations.extend(mixer(model.hidden, &shape.attention));
         operations.extend(sums_over_heads(&shape.attention));
+        operations.extend(mixer(model.hidden, &shape.beside));
         operations
             .extend((!shape.parallel).then(|| all_reduce("attention_all_reduce", model.hidden)));
     }

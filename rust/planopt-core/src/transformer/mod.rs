@@ -6,10 +6,12 @@ mod huggingface;
 mod operation;
 
 pub(crate) use self::architecture::set_kv_heads;
-pub use self::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+pub use self::architecture::{
+    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MlpShape, Norm,
+};
 pub(crate) use self::huggingface::NOT_A_MODEL;
 pub use self::huggingface::read_config;
-pub use self::operation::{Operation, Role, Shard, StateSpace, Work};
+pub use self::operation::{Operation, Role, Rule, Shard, StateSpace, Work};
 
 use crate::format::Format;
 
@@ -134,6 +136,14 @@ impl Transformer {
         operations
             .into_iter()
             .any(|operation| matches!(operation.work, Work::StateSpace(_)))
+    }
+
+    /// Whether a context must be whole on its ranks: where a state goes from token to token, or tokens
+    /// are selected from all of it.
+    pub fn needs_whole_contexts(&self) -> bool {
+        let mut operations = self.blocks.iter().flat_map(|block| &block.operations);
+        self.has_state_space()
+            || operations.any(|operation| matches!(operation.work, Work::Index { .. }))
     }
 
     /// Parameters of the whole list without multi-token prediction; those of a checkpoint are more

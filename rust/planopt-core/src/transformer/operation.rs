@@ -24,15 +24,47 @@ pub enum Shard {
     },
 }
 
-/// The state-space mixer of a layer (Mamba-2, arXiv 2405.21060): every head carries a state from
-/// token to token in place of a cache.
+/// How a state goes from one token to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// It decays and is added to (Mamba-2, arXiv 2405.21060).
+    Decay {
+        /// Whether a gated normalisation of all heads stands behind it.
+        normalised: bool,
+    },
+    /// It decays and is corrected by what it says of a key (gated delta rule, arXiv 2412.06464):
+    /// a decay and a rate of each head.
+    GatedDelta,
+    /// The same with a decay of each element of a key (Kimi Linear, arXiv 2510.26692); decays and
+    /// the gate behind come out of a projection as narrow as a head.
+    KimiDelta,
+    /// There is none: a convolution between two gates (LFM2).
+    Convolution,
+}
+
+impl Rule {
+    /// Its name in a model file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Decay { .. } => "mamba2",
+            Self::GatedDelta => "gated-delta",
+            Self::KimiDelta => "kimi-delta",
+            Self::Convolution => "convolution",
+        }
+    }
+}
+
+/// The mixer of a layer whose heads carry a state from token to token in place of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateSpace {
+    /// How the state goes on.
+    pub rule: Rule,
     /// Heads.
     pub heads: u64,
     /// Width of a head.
     pub head_dim: u64,
-    /// Groups of heads that share their inputs and outputs of the state, `B` and `C`.
+    /// Groups of heads that share their inputs and outputs of the state, `B` and `C`: keys and
+    /// queries of the delta rules.
     pub groups: u64,
     /// Width of the state of each element of a head.
     pub state: u64,
@@ -48,20 +80,56 @@ impl StateSpace {
         self.heads * self.head_dim
     }
 
-    /// Elements of a token that go through the convolution: heads, `B` and `C`.
+    /// Elements of a token that go through the convolution: heads, `B` and `C` (values, keys and
+    /// queries).
     pub fn convolved(&self) -> u64 {
         self.inner() + 2 * self.groups * self.state
     }
 
-    /// Columns of the projection inward: the gate, what is convolved, and a time step for each head.
+    /// What is projected of a token: gates, what is convolved, and the steps, decays or rates of
+    /// each head.
     pub fn columns(&self) -> u64 {
-        self.inner() + self.convolved() + self.heads
+        let gates = match self.rule {
+            Rule::Decay { .. } => self.inner() + self.heads,
+            Rule::GatedDelta => self.inner() + 2 * self.heads,
+            Rule::KimiDelta => self.narrow_columns() + self.heads,
+            Rule::Convolution => 2 * self.inner(),
+        };
+        gates + self.convolved()
     }
 
-    /// Parameters beside those of the two projections: the convolution with its bias, the decay,
-    /// the skip and the bias of the time step of each head, and the normalisation.
+    /// Of these, what comes out of projections as narrow as a head.
+    pub fn narrow_columns(&self) -> u64 {
+        match self.rule {
+            Rule::KimiDelta => 2 * self.inner(),
+            Rule::Decay { .. } | Rule::GatedDelta | Rule::Convolution => 0,
+        }
+    }
+
+    /// Parameters beside those of the projections: the convolution (Mamba's with a bias), the decay,
+    /// the skip and the bias of the time step of each head, and the normalisation, whose gains the
+    /// heads of delta rules share.
     pub fn own_parameters(&self) -> u64 {
-        self.convolved() * (self.conv + 1) + 3 * self.heads + self.inner()
+        let convolution = self.convolved() * self.conv;
+        match self.rule {
+            Rule::Decay { normalised } => {
+                let norm = if normalised { self.inner() } else { 0 };
+                convolution + self.convolved() + 3 * self.heads + norm
+            }
+            Rule::GatedDelta => convolution + 2 * self.heads + self.head_dim,
+            Rule::KimiDelta => convolution + self.heads + self.inner() + self.head_dim,
+            Rule::Convolution => convolution,
+        }
+    }
+
+    /// Products of all states by a vector each that a token takes: one to read them, one to add to
+    /// them, and under a delta rule one to ask what they say of its key.
+    pub fn state_products(&self) -> u64 {
+        match self.rule {
+            Rule::Decay { .. } => 2,
+            Rule::GatedDelta | Rule::KimiDelta => 3,
+            Rule::Convolution => 0,
+        }
     }
 }
 
@@ -88,10 +156,24 @@ pub enum Work {
         heads: u64,
         /// Key/value heads.
         kv_heads: u64,
-        /// Width of a head.
+        /// Width of a query or key.
         head_dim: u64,
+        /// Width of a value.
+        value_dim: u64,
         /// Tokens that a token may look back on, itself included, where that is limited.
         window: Option<u64>,
+        /// Tokens of these that an indexer selects for it, where one does.
+        selected: Option<u64>,
+        /// Whether its keys and values are cached here, or those of an earlier layer are read.
+        cached: bool,
+    },
+    /// Scores every cached token by a small key of its own, for attention to select the best of them
+    /// (lightning indexer: DeepSeek-V3.2, arXiv 2512.02556). Every rank does all of it.
+    Index {
+        /// Query heads.
+        heads: u64,
+        /// Width of the cached key, which all heads share.
+        head_dim: u64,
     },
     /// Multi-head latent attention over the cached latent (DeepSeek-V2, arXiv 2405.04434).
     LatentAttention {
@@ -105,9 +187,11 @@ pub enum Work {
         nope: u64,
         /// Width of a head's value.
         value: u64,
+        /// Tokens that an indexer selects for a token to look at, where one does.
+        selected: Option<u64>,
     },
-    /// The scan of a state-space layer (Mamba-2, arXiv 2405.21060) with the convolution before it
-    /// and the gated normalisation behind it.
+    /// The scan of a state-space layer with the convolution before it and the gated normalisation
+    /// behind it.
     StateSpace(StateSpace),
     /// Picks one row of `width` per token out of a table, of which each rank holds a share of the
     /// rows.
@@ -170,6 +254,8 @@ pub enum Role {
     Query,
     /// Queries, keys and values: three matrices in one.
     QueryKeyValue,
+    /// Queries, and keys that are values as well: two matrices in one.
+    QueryKey,
     /// Into the latent of queries.
     QueryDown,
     /// Queries out of their latent.
@@ -178,7 +264,9 @@ pub enum Role {
     KeyValueDown,
     /// Keys and values out of their latent.
     KeyValueUp,
-    /// Attention itself.
+    /// Queries and keys of an indexer.
+    IndexInput,
+    /// Attention itself, or an indexer.
     Attention,
     /// Back from the heads of attention.
     AttentionOutput,
@@ -196,9 +284,9 @@ pub enum Role {
     GateUp,
     /// Back from a feed-forward network.
     Down,
-    /// Into the width that experts work in.
+    /// Into a narrow width: that of experts, or of the gates of a mixer.
     LatentDown,
-    /// Back from the width that experts work in.
+    /// Out of a narrow width.
     LatentUp,
     /// Joins both streams of multi-token prediction.
     MtpProjection,
@@ -222,7 +310,8 @@ pub struct Operation {
     /// Parameters: the matrix or matrices with their biases, or the gains of a normalisation. The
     /// few that are neither belong to the product they go with: normalisation of queries and keys
     /// and attention sinks to `query_key_value`, normalisation of latents to `query_down` and
-    /// `key_value_down`, the gate on shared experts to `shared_gate_up`.
+    /// `key_value_down`, that of an indexer's keys to `index_key`, the gate on shared experts to
+    /// `shared_gate_up`.
     pub parameters: u64,
     /// Of them, those in the weight format of the model; the rest stays in 16 bits.
     pub quantised: bool,
@@ -233,7 +322,7 @@ impl Operation {
     pub fn fused_matrices(&self) -> u64 {
         match self.role {
             Role::QueryKeyValue => 3,
-            Role::GateUp => 2,
+            Role::QueryKey | Role::GateUp => 2,
             _ => 1,
         }
     }

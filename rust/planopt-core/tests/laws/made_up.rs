@@ -7,7 +7,9 @@ use planopt_core::catalog::{
 use planopt_core::format::{Format, Formats};
 use planopt_core::load::serving::{Overlap, Question};
 use planopt_core::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
-use planopt_core::transformer::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use planopt_core::transformer::{
+    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MlpShape, Norm, Rule, StateSpace,
+};
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -21,30 +23,78 @@ const GB: f64 = 1e9;
 fn grouped() -> impl Strategy<Value = AttentionShape> {
     (
         select(vec![1, 2, 4, 8, 24]),
-        select(vec![64, 128]),
+        (select(vec![64, 128]), select(vec![64, 128])),
+        select(KeyValue::ALL.map(|(_, is)| is).to_vec()),
         prop::option::of(1_u64..4096),
+        selection(),
     )
-        .prop_map(|(kv_heads, head_dim, window)| AttentionShape::Grouped {
-            heads: HEADS,
-            kv_heads,
-            head_dim,
-            query_bias: false,
-            key_value_bias: true,
-            output_bias: false,
-            query_key_norm: 0,
-            sinks: false,
-            window,
-        })
+        .prop_map(
+            |(kv_heads, widths, key_value, window, selection)| AttentionShape::Grouped {
+                heads: HEADS,
+                kv_heads,
+                head_dim: widths.0,
+                value_dim: widths.1,
+                gate: HEADS,
+                key_value,
+                query_bias: false,
+                key_value_bias: true,
+                output_bias: false,
+                query_key_norm: 0,
+                sinks: false,
+                window,
+                selected: selection.0,
+                indexer: selection.1,
+            },
+        )
+}
+
+/// Tokens that are selected, in some layers by an indexer of their own.
+fn selection() -> impl Strategy<Value = (Option<u64>, Option<Indexer>)> {
+    let indexer = Indexer {
+        heads: 4,
+        head_dim: 64,
+    };
+    let own = (1_u64..4096, prop::option::of(Just(indexer)));
+    prop_oneof![
+        2 => Just((None, None)),
+        1 => own.prop_map(|(selected, indexer)| (Some(selected), indexer)),
+    ]
 }
 
 fn latent() -> impl Strategy<Value = AttentionShape> {
-    (select(vec![0, 768]), 128_u64..512).prop_map(|(query_rank, latent)| AttentionShape::Latent {
-        heads: HEADS,
-        query_rank,
-        latent,
-        rope: 64,
-        nope: 128,
-        value: 128,
+    (select(vec![0, 768]), 128_u64..512, selection()).prop_map(
+        |(query_rank, latent, (selected, indexer))| AttentionShape::Latent {
+            heads: HEADS,
+            query_rank,
+            latent,
+            rope: 64,
+            nope: 128,
+            value: 128,
+            selected,
+            indexer,
+        },
+    )
+}
+
+/// A mixer that carries a state, under each of the rules.
+fn state_space() -> impl Strategy<Value = AttentionShape> {
+    let rules = vec![
+        Rule::Decay { normalised: true },
+        Rule::Decay { normalised: false },
+        Rule::GatedDelta,
+        Rule::KimiDelta,
+        Rule::Convolution,
+    ];
+    select(rules).prop_map(|rule| {
+        AttentionShape::StateSpace(StateSpace {
+            rule,
+            heads: HEADS,
+            head_dim: 64,
+            groups: HEADS,
+            state: if rule == Rule::Convolution { 0 } else { 64 },
+            conv: 4,
+            chunk: 64,
+        })
     })
 }
 
@@ -77,11 +127,13 @@ fn block() -> impl Strategy<Value = BlockShape> {
         prop_oneof![3 => grouped(), 1 => latent()],
         prop_oneof![dense(), experts()],
         any::<bool>(),
+        prop_oneof![3 => Just(AttentionShape::Absent), 1 => state_space()],
     )
-        .prop_map(|(attention, mlp, parallel)| BlockShape {
+        .prop_map(|(attention, mlp, parallel, beside)| BlockShape {
             norms: 2,
             parallel,
             attention,
+            beside,
             mlp,
         })
 }

@@ -129,6 +129,7 @@ proptest! {
                     | Work::Elementwise { .. }
                     | Work::Attention { .. }
                     | Work::LatentAttention { .. }
+                    | Work::Index { .. }
                     | Work::AllReduce { .. }
             );
             prop_assert!(is_replicated || alike(held, 1.0), "{held} of {operation:?}");

@@ -2,8 +2,10 @@
 
 use crate::format::Format;
 use crate::transformer::Transformer;
-use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
-use crate::transformer::operation::{Operation, Work};
+use crate::transformer::architecture::{
+    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MlpShape, Norm,
+};
+use crate::transformer::operation::{Operation, Rule, StateSpace, Work};
 
 const HIDDEN: u64 = 64;
 
@@ -12,12 +14,17 @@ fn grouped(heads: u64, kv_heads: u64) -> AttentionShape {
         heads,
         kv_heads,
         head_dim: 16,
+        value_dim: 16,
+        gate: 0,
+        key_value: KeyValue::Own,
         query_bias: false,
         key_value_bias: false,
         output_bias: false,
         query_key_norm: 0,
         sinks: false,
         window: None,
+        selected: None,
+        indexer: None,
     }
 }
 
@@ -62,6 +69,7 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
             norms: 2,
             parallel: false,
             attention,
+            beside: AttentionShape::Absent,
             mlp,
         }],
         layers: vec![0; layers],
@@ -216,6 +224,8 @@ fn latent_attention_with_and_without_a_query_rank() {
         rope: 8,
         nope: 16,
         value: 24,
+        selected: None,
+        indexer: None,
     };
     let direct = transformer(1, latent(0), dense());
     // 64 x 4 * (16 + 8)
@@ -230,6 +240,135 @@ fn latent_attention_with_and_without_a_query_rank() {
     let ranked = transformer(1, latent(48), dense());
     assert_eq!(find(&ranked, "query_down").parameters, 64 * 48 + 48);
     assert_eq!(find(&ranked, "query_up").parameters, 48 * 96);
+}
+
+#[test]
+fn keys_may_be_values_or_those_of_an_earlier_layer() {
+    let with = |is| match grouped(4, 2) {
+        AttentionShape::Grouped {
+            heads,
+            kv_heads,
+            head_dim,
+            query_bias,
+            key_value_bias,
+            output_bias,
+            query_key_norm,
+            sinks,
+            window,
+            selected,
+            indexer,
+            ..
+        } => AttentionShape::Grouped {
+            heads,
+            kv_heads,
+            head_dim,
+            value_dim: 8,
+            gate: 4,
+            key_value: is,
+            query_bias,
+            key_value_bias,
+            output_bias,
+            query_key_norm,
+            sinks,
+            window,
+            selected,
+            indexer,
+        },
+        other => other,
+    };
+    let built = |is| transformer(1, with(is), dense());
+    // 64 x (4 * 16 queries, 4 gates, 2 * (16 + 8) keys and values)
+    let own = built(KeyValue::Own);
+    assert_eq!(find(&own, "query_key_value").parameters, 64 * (68 + 48));
+    // 4 * 8 x 64
+    assert_eq!(find(&own, "attention_output").parameters, 32 * 64);
+    let same = built(KeyValue::Same);
+    assert_eq!(find(&same, "query_key").parameters, 64 * (68 + 32));
+    let earlier = built(KeyValue::Earlier);
+    assert_eq!(find(&earlier, "query").parameters, 64 * 68);
+    let cached = |model: &Transformer| {
+        count(model, |work| {
+            matches!(work, Work::Attention { cached: true, .. })
+        })
+    };
+    assert_eq!((cached(&same), cached(&earlier)), (1, 0));
+}
+
+#[test]
+fn an_indexer_stands_before_attention() {
+    let indexed = AttentionShape::Latent {
+        heads: 4,
+        query_rank: 48,
+        latent: 32,
+        rope: 8,
+        nope: 16,
+        value: 24,
+        selected: Some(100),
+        indexer: Some(Indexer {
+            heads: 2,
+            head_dim: 8,
+        }),
+    };
+    let model = transformer(1, indexed, dense());
+    // Out of the latent of queries, and 64 x (one key of 8, two weights) with a layer normalisation.
+    assert_eq!(find(&model, "index_query").parameters, 48 * 16);
+    assert_eq!(find(&model, "index_key").parameters, 64 * 10 + 16);
+    assert!(model.needs_whole_contexts());
+}
+
+/// Of 4 heads of 16 with keys of 8 in two groups: 64 + 2 * 2 * 8 elements are convolved.
+#[test]
+fn each_rule_of_a_state_has_its_parameters() {
+    let mixer = |rule, groups, state| StateSpace {
+        rule,
+        heads: 4,
+        head_dim: 16,
+        groups,
+        state,
+        conv: 3,
+        chunk: 64,
+    };
+    let built = |own| transformer(1, AttentionShape::StateSpace(own), dense());
+    let of = |own, name| find(&built(own), name).parameters;
+
+    let decay = |normalised| mixer(Rule::Decay { normalised }, 2, 8);
+    assert_eq!(of(decay(false), "mixer_input"), 64 * (64 + 96 + 4));
+    assert_eq!(of(decay(false), "scan"), 96 * 4 + 12);
+    assert_eq!(of(decay(true), "scan"), 96 * 4 + 12 + 64);
+
+    let delta = mixer(Rule::GatedDelta, 2, 8);
+    assert_eq!(of(delta, "mixer_input"), 64 * (64 + 96 + 8));
+    assert_eq!(of(delta, "scan"), 96 * 3 + 8 + 16);
+
+    // Queries, keys and values of all heads; decays and gates through 16 elements each.
+    let kimi = mixer(Rule::KimiDelta, 4, 16);
+    assert_eq!(of(kimi, "mixer_input"), 64 * (192 + 4));
+    assert_eq!(of(kimi, "mixer_gate_down"), 64 * 32);
+    assert_eq!(of(kimi, "mixer_gate_up"), 2 * 16 * 64);
+    assert_eq!(of(kimi, "scan"), 192 * 3 + 4 + 64 + 16);
+
+    let convolution = mixer(Rule::Convolution, 4, 0);
+    assert_eq!(of(convolution, "mixer_input"), 64 * 192);
+    assert_eq!(of(convolution, "scan"), 64 * 3);
+}
+
+#[test]
+fn mixers_beside_each_other_are_summed_once() {
+    let mut model = model(1, grouped(4, 2), dense());
+    model.blocks[0].beside = AttentionShape::StateSpace(StateSpace {
+        rule: Rule::GatedDelta,
+        heads: 6,
+        head_dim: 16,
+        groups: 6,
+        state: 8,
+        conv: 3,
+        chunk: 64,
+    });
+    let both = Transformer::from(&model);
+    assert_eq!(both.heads, 2, "both divide");
+    assert_eq!(find(&both, "mixer_output").parameters, 96 * 64);
+    let sums = |model: &Transformer| count(model, |work| matches!(work, Work::AllReduce { .. }));
+    assert_eq!(sums(&both), sums(&transformer(1, grouped(4, 2), dense())));
 }
 
 #[test]

@@ -74,6 +74,115 @@ fn hybrids_of_state_space_layers_are_read() {
     );
 }
 
+/// Configurations of types with operations of their own, and the totals that their sources state
+/// (Hugging Face, safetensors).
+fn with_operations_of_their_own() -> Vec<(Value, u64)> {
+    let three_of_four: Vec<_> = (1..=48)
+        .map(|layer| {
+            if layer % 4 == 0 {
+                "full_attention"
+            } else {
+                "linear_attention"
+            }
+        })
+        .collect();
+    let qwen3_coder_next = json!({
+        "model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48,
+        "num_attention_heads": 16, "num_key_value_heads": 2, "num_experts": 512,
+        "num_experts_per_tok": 10, "moe_intermediate_size": 512,
+        "shared_expert_intermediate_size": 512, "layer_types": three_of_four,
+        "vocab_size": 151_936, "max_position_embeddings": 262_144
+    });
+    let kimi_linear = json!({
+        "model_type": "kimi_linear", "hidden_size": 2304, "intermediate_size": 9216,
+        "num_hidden_layers": 27, "num_attention_heads": 32, "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "q_lora_rank": null,
+        "num_experts": 256, "num_experts_per_token": 8, "num_shared_experts": 1,
+        "moe_intermediate_size": 1024, "vocab_size": 163_840, "model_max_length": 1_048_576,
+        "linear_attn_config": {
+            "num_heads": 32, "head_dim": 128, "short_conv_kernel_size": 4,
+            "full_attn_layers": [4, 8, 12, 16, 20, 24, 27]
+        }
+    });
+    let lfm2 = json!({
+        "model_type": "lfm2", "hidden_size": 2048, "intermediate_size": 10752,
+        "num_hidden_layers": 30, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "full_attn_idxs": [2, 6, 9, 12, 15, 18, 21, 24], "block_auto_adjust_ff_dim": false,
+        "vocab_size": 65536, "max_position_embeddings": 128_000
+    });
+    let falcon_h1 = json!({
+        "model_type": "falcon_h1", "hidden_size": 1024, "intermediate_size": 2048,
+        "num_hidden_layers": 36, "num_attention_heads": 8, "num_key_value_heads": 2,
+        "head_dim": 64, "mamba_n_heads": 24, "mamba_d_head": 64, "mamba_d_state": 128,
+        "mamba_n_groups": 1, "mamba_d_conv": 4, "vocab_size": 32784,
+        "max_position_embeddings": 16384
+    });
+    let glm_5 = json!({
+        "model_type": "glm_moe_dsa", "hidden_size": 6144, "intermediate_size": 12288,
+        "num_hidden_layers": 78, "first_k_dense_replace": 3, "num_attention_heads": 64,
+        "q_lora_rank": 2048, "kv_lora_rank": 512, "qk_nope_head_dim": 192,
+        "qk_rope_head_dim": 64, "v_head_dim": 256, "index_topk": 2048, "index_n_heads": 32,
+        "index_head_dim": 128, "n_routed_experts": 256, "n_shared_experts": 1,
+        "num_experts_per_tok": 8, "moe_intermediate_size": 2048, "num_nextn_predict_layers": 1,
+        "vocab_size": 154_880, "max_position_embeddings": 202_752
+    });
+    let mut glm_5_2 = glm_5.clone();
+    glm_5_2["index_topk_freq"] = json!(4);
+    glm_5_2["index_skip_topk_offset"] = json!(3);
+    vec![
+        (qwen3_coder_next, 79_674_391_296),
+        (kimi_linear, 49_122_681_728),
+        (lfm2, 2_569_272_320),
+        (falcon_h1, 521_411_104),
+        (glm_5, 753_864_139_008),
+        (glm_5_2, 753_329_940_480),
+    ]
+}
+
+#[test]
+fn types_with_operations_of_their_own_give_their_totals() {
+    for (config, total) in with_operations_of_their_own() {
+        let model = Transformer::from(&read(&config).expect("valid"));
+        let of_modules = u64::from(model.mtp_modules) * model.mtp_parameters();
+        assert_eq!(
+            model.parameters() + of_modules,
+            total,
+            "{}",
+            config["model_type"]
+        );
+    }
+}
+
+/// Heads of layers with a window, and of those without one, by hand.
+#[test]
+fn layers_with_a_window_may_have_heads_of_their_own() {
+    let mimo = json!({
+        "model_type": "mimo_v2_flash", "hidden_size": 4096, "intermediate_size": 16384,
+        "num_hidden_layers": 2, "num_attention_heads": 64, "num_key_value_heads": 4,
+        "swa_num_key_value_heads": 8, "hybrid_layer_pattern": [0, 1], "moe_layer_freq": [0, 0],
+        "n_routed_experts": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 2048,
+        "vocab_size": 1000, "max_position_embeddings": 262_144
+    });
+    let around = 2 * 1000 * 4096 + 4096 + 2 * (2 * 4096 + 3 * 4096 * 16384);
+    let of_heads = |keys: u64| 4096 * (64 * 192 + keys * (192 + 128)) + 64 * 128 * 4096;
+    let sinks = 64;
+    assert_eq!(
+        parameters(&mimo),
+        around + of_heads(4) + of_heads(8) + sinks
+    );
+}
+
+#[test]
+fn what_layers_attend_must_be_told() {
+    let mut config = with_operations_of_their_own().swap_remove(2).0;
+    config
+        .as_object_mut()
+        .expect("an object")
+        .remove("full_attn_idxs");
+    let missing: Vec<_> = problems(&config).into_iter().map(|one| one.field).collect();
+    assert_eq!(missing, [Some("layer_types".to_owned())]);
+}
+
 #[test]
 fn layers_of_unknown_kinds_are_told() {
     let mut config = nemotron_h();

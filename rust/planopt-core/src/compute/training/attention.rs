@@ -3,7 +3,7 @@
 
 use super::layer::LayerCost;
 use super::pricing::{MASK, Pricing};
-use crate::compute::shape::causal_mean;
+use crate::compute::shape::{causal_mean, tighter};
 use crate::hardware::saturation;
 use crate::parallel::{ContextParallel, Module};
 use crate::quantity::{Bytes, Seconds, real};
@@ -43,13 +43,16 @@ impl Pricing<'_> {
                 heads,
                 kv_heads,
                 head_dim,
+                value_dim,
                 window,
+                selected,
+                ..
             } => Some(Heads {
                 query: real(heads) / tp,
                 key_value: real(kv_heads) / tp.min(real(kv_heads)),
                 depth: real(head_dim),
-                value: real(head_dim),
-                window,
+                value: real(value_dim),
+                window: tighter(window, selected),
             }),
             // Training expands the latent: every head has its own keys and values.
             Work::LatentAttention {
@@ -57,12 +60,21 @@ impl Pricing<'_> {
                 rope,
                 nope,
                 value,
+                selected,
                 ..
             } => Some(Heads {
                 query: real(heads) / tp,
                 key_value: real(heads) / tp,
                 depth: real(nope + rope),
                 value: real(value),
+                window: selected,
+            }),
+            // It has no values, and every rank scores for all heads.
+            Work::Index { heads, head_dim } => Some(Heads {
+                query: real(heads),
+                key_value: 1.0,
+                depth: real(head_dim),
+                value: 0.0,
                 window: None,
             }),
             _ => None,
@@ -82,7 +94,8 @@ impl Pricing<'_> {
             Bytes(tokens * (queries + keys_and_values) * self.activation()),
         );
         let before = (cost.forward, cost.backward);
-        if self.recipe.flash_attention {
+        // Scores of an indexer leave the chip as the best of them alone.
+        if self.recipe.flash_attention || matches!(operation.work, Work::Index { .. }) {
             self.fused_attention(&heads, cost);
         } else {
             self.stored_attention(&heads, cost);

@@ -1,13 +1,16 @@
 //! The arithmetic that counts as the model's, in the conventions that published figures use.
 
-use crate::compute::shape::causal_mean;
+use crate::compute::shape::{causal_mean, tighter};
 use crate::load::training::{FlopsConvention, PASSES, Recipe};
 use crate::quantity::real;
-use crate::transformer::{Operation, Transformer, Work};
+use crate::transformer::{Operation, Rule, Transformer, Work};
 
-/// Operations of a scan for each element of its states, as Megatron-LM counts them
-/// (`training.py`, `mamba_layer_flops`).
+/// Operations of a scan for each element of its states, as Megatron-LM counts them (`training.py`,
+/// `mamba_layer_flops`).
 const SCAN_FLOP: f64 = 7.0;
+
+/// The same of a delta rule (`gdn_layer_flops`).
+const DELTA_FLOP: f64 = 8.0;
 
 /// Model FLOPs of one token, forward and backward.
 pub fn model_flops_per_token(
@@ -31,17 +34,28 @@ pub fn model_flops_per_token(
         Work::Attention {
             heads,
             head_dim,
+            value_dim,
             window,
+            selected,
             ..
-        } => PASSES * 4.0 * real(heads * head_dim) * seen(window),
+        } => PASSES * 2.0 * real(heads * (head_dim + value_dim)) * seen(tighter(window, selected)),
+        Work::Index { heads, head_dim } => PASSES * 2.0 * real(heads * head_dim) * seen(None),
         Work::LatentAttention {
             heads,
             rope,
             nope,
             value,
+            selected,
             ..
-        } => PASSES * 2.0 * real(heads * (nope + rope + value)) * seen(None),
-        Work::StateSpace(mixer) => PASSES * SCAN_FLOP * real(mixer.inner() * mixer.state),
+        } => PASSES * 2.0 * real(heads * (nope + rope + value)) * seen(selected),
+        Work::StateSpace(mixer) => {
+            let of_element = match mixer.rule {
+                Rule::Decay { .. } => SCAN_FLOP,
+                Rule::GatedDelta | Rule::KimiDelta => DELTA_FLOP,
+                Rule::Convolution => 0.0,
+            };
+            PASSES * of_element * real(mixer.inner() * mixer.state)
+        }
         _ => recipe.passes() * operation.flop_per_token(),
     };
     let model: f64 = transformer.operations().map(of).sum();

@@ -60,7 +60,7 @@ impl Pricing<'_> {
             }
             match operation.work {
                 Work::MatMul { .. } => self.product(operation, part, &mut walk),
-                Work::Attention { .. } | Work::LatentAttention { .. } => {
+                Work::Attention { .. } | Work::LatentAttention { .. } | Work::Index { .. } => {
                     self.attention(operation, &mut walk.cost);
                     walk.columns = None;
                 }

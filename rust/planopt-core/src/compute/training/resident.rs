@@ -157,6 +157,7 @@ pub(super) fn is_adapted(recipe: &Recipe, operation: &Operation) -> bool {
         operation.role,
         Role::Query
             | Role::QueryKeyValue
+            | Role::QueryKey
             | Role::QueryDown
             | Role::QueryUp
             | Role::KeyValueDown

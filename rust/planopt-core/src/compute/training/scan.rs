@@ -1,10 +1,11 @@
-//! The scan of a state-space layer (Mamba-2, arXiv 2405.21060, section 6): within chunks of a
-//! sequence as products, from chunk to chunk by the states that they leave.
+//! The scan of a state-space layer (Mamba-2, arXiv 2405.21060, section 6; delta rules, arXiv
+//! 2406.06484, section 3): within chunks of a sequence as products, from chunk to chunk by the states
+//! that they leave.
 
 use super::layer::LayerCost;
 use super::pricing::Pricing;
 use crate::quantity::{Bytes, real};
-use crate::transformer::StateSpace;
+use crate::transformer::{Rule, StateSpace};
 
 /// States go from chunk to chunk in 32 bits.
 const STATE_ELEMENT: f64 = 4.0;
@@ -43,28 +44,48 @@ impl Pricing<'_> {
                 matrices * operands * element,
             )
         };
-        let scores = product(chunks * groups, (chunk, chunk, state));
-        let states = product(chunks * heads, (width, state, chunk));
-        let within = product(chunks * heads, (chunk, width, chunk));
-        let across = product(chunks * heads, (chunk, width, state));
-        let carried = chunks * heads * width * state * STATE_ELEMENT * STATE_PASSES;
-        let passed = Bytes(carried) / self.rates.memory + self.launch();
-        let slower = self.training.framework.scan;
-        let recomputed = (scores + states + passed) * slower;
-        let forward = recomputed + (within + across) * slower;
-        cost.forward += forward;
-        cost.backward += forward * GRADIENTS + recomputed;
-        cost.forward_kernels += SCAN_KERNELS;
-        cost.backward_kernels += SCAN_KERNELS * GRADIENTS;
+        let within = |columns: f64| product(chunks * heads, (chunk, columns, chunk));
+        let across = || product(chunks * heads, (chunk, width, state));
+        let of_chunks = match mixer.rule {
+            Rule::Convolution => None,
+            Rule::Decay { .. } => Some(product(chunks * groups, (chunk, chunk, state))),
+            // Scores of keys and of queries; keys and values as the keys before leave them, less
+            // what the state says of them.
+            Rule::GatedDelta | Rule::KimiDelta => Some(
+                product(2.0 * chunks * heads, (chunk, chunk, state))
+                    + within(state)
+                    + within(width)
+                    + across(),
+            ),
+        };
+        if let Some(of_chunks) = of_chunks {
+            let states = product(chunks * heads, (width, state, chunk));
+            let carried = chunks * heads * width * state * STATE_ELEMENT * STATE_PASSES;
+            let passed = Bytes(carried) / self.rates.memory + self.launch();
+            let slower = self.training.framework.scan;
+            let recomputed = (of_chunks + states + passed) * slower;
+            let forward = recomputed + (within(width) + across()) * slower;
+            cost.forward += forward;
+            cost.backward += forward * GRADIENTS + recomputed;
+            cost.forward_kernels += SCAN_KERNELS;
+            cost.backward_kernels += SCAN_KERNELS * GRADIENTS;
+        }
 
         // What the scan leaves and its gate are read, their product written.
         self.pass(cost, inner, (3.0, 5.0), 0.0);
-        let columns = inner + convolved + heads;
+        let columns = real(mixer.columns()) / tp;
         cost.kept += Bytes(tokens * (columns + inner) * element);
+        let pair = chunk * chunk;
         let flop = chunks
-            * (2.0 * groups * chunk * chunk * state
-                + 2.0 * inner * chunk * chunk
-                + 4.0 * inner * chunk * state);
+            * match mixer.rule {
+                Rule::Convolution => 0.0,
+                Rule::Decay { .. } => {
+                    2.0 * groups * pair * state + 2.0 * inner * pair + 4.0 * inner * chunk * state
+                }
+                Rule::GatedDelta | Rule::KimiDelta => {
+                    6.0 * heads * pair * state + 4.0 * inner * pair + 6.0 * inner * chunk * state
+                }
+            };
         cost.forward_flop += flop;
     }
 }

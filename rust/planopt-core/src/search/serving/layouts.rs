@@ -15,8 +15,7 @@ pub fn all_layouts(
     context_ranks: u32,
 ) -> Vec<Layout> {
     let is_choice = transformer.experts().is_some();
-    // A state goes from token to token.
-    let context_ranks = if transformer.has_state_space() {
+    let context_ranks = if transformer.needs_whole_contexts() {
         1
     } else {
         context_ranks

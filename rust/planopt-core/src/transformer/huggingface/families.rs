@@ -2,9 +2,11 @@
 //! configuration class in `transformers`.
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use super::parts::{Experts, HEADS, Heads, block, decoder, gated, windows};
-use super::{gpt, hybrid, variants};
-use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use super::parts::{Experts, HEADS, Heads, block, decoder, gated, layers, windows, words};
+use super::{gpt, hybrid, linear, variants};
+use crate::transformer::architecture::{
+    Architecture, AttentionShape, BlockShape, Indexer, MlpShape, Norm,
+};
 
 pub(super) type Family = fn(&mut Fields) -> Architecture;
 
@@ -82,6 +84,19 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("gpt_bigcode", gpt::gpt_bigcode),
     ("gptj", gpt::gptj),
     ("phi", gpt::phi),
+    ("dbrx", variants::dbrx),
+    ("deepseek_v32", deepseek_sparse),
+    ("glm_moe_dsa", deepseek_sparse),
+    ("minimax_m3", minimax_m3),
+    ("qwen3_next", linear::qwen3_next),
+    ("qwen3_5_text", linear::qwen3_next),
+    ("qwen3_5_moe_text", linear::qwen3_next),
+    ("kimi_linear", linear::kimi),
+    ("lfm2", linear::lfm2),
+    ("lfm2_moe", linear::lfm2),
+    ("falcon_h1", hybrid::falcon_h1),
+    ("mimo_v2_flash", variants::mimo_v2_flash),
+    ("step3p7", variants::step),
 ];
 
 fn llama(fields: &mut Fields) -> Architecture {
@@ -124,9 +139,10 @@ fn qwen2_moe(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields).biased_inward(bias);
     let shared_width = fields.required(&["shared_expert_intermediate_size"], WIDTHS);
     let experts = Experts::read(fields, "num_experts", "moe_intermediate_size");
+    let windows = qwen_windows(fields);
     qwen_moe(
         fields,
-        heads,
+        &|layer| heads.attention(windows[layer]),
         Experts {
             shared_width,
             shared_gate: true,
@@ -147,7 +163,8 @@ fn qwen3(fields: &mut Fields) -> Architecture {
 fn qwen3_moe(fields: &mut Fields) -> Architecture {
     let heads = qwen3_heads(fields);
     let experts = Experts::read(fields, "num_experts", "moe_intermediate_size");
-    qwen_moe(fields, heads, experts)
+    let windows = qwen_windows(fields);
+    qwen_moe(fields, &|layer| heads.attention(windows[layer]), experts)
 }
 
 fn qwen3_heads(fields: &mut Fields) -> Heads {
@@ -157,11 +174,18 @@ fn qwen3_heads(fields: &mut Fields) -> Heads {
 }
 
 /// Experts in every `decoder_sparse_step`-th layer, but for those named dense.
-fn qwen_moe(fields: &mut Fields, heads: Heads, experts: Experts) -> Architecture {
+pub(super) fn qwen_moe(
+    fields: &mut Fields,
+    attention: &dyn Fn(usize) -> AttentionShape,
+    experts: Experts,
+) -> Architecture {
     let step = fields.optional("decoder_sparse_step", COUNTS).unwrap_or(1);
     let dense_layers = fields.numbers("mlp_only_layers").unwrap_or_default();
-    let windows = qwen_windows(fields);
-    let dense = gated(fields, false);
+    let dense = if step > 1 || !dense_layers.is_empty() {
+        gated(fields, false)
+    } else {
+        MlpShape::Absent
+    };
     decoder(fields, |layer| {
         let is_sparse = (layer as u64 + 1).is_multiple_of(step);
         let mlp = if is_sparse && !dense_layers.contains(&(layer as u64)) {
@@ -169,7 +193,7 @@ fn qwen_moe(fields: &mut Fields, heads: Heads, experts: Experts) -> Architecture
         } else {
             dense.clone()
         };
-        block(heads.attention(windows[layer]), mlp)
+        block(attention(layer), mlp)
     })
 }
 
@@ -241,6 +265,63 @@ fn phi3(fields: &mut Fields) -> Architecture {
 /// Latent attention, and experts above the first layers; `router_bias` is DeepSeek-V3's correction
 /// of the routing scores.
 fn deepseek(fields: &mut Fields, router_bias: bool) -> Architecture {
+    let attention = latent(fields, None, None);
+    let experts = Experts::read(fields, "n_routed_experts", "moe_intermediate_size");
+    let experts = Experts {
+        router_bias,
+        ..experts.with_shared(fields)
+    };
+    sparse_above_dense(fields, &|_| attention.clone(), experts)
+}
+
+/// DeepSeek-V3.2, GLM-5: an indexer selects what a token looks at, in some layers for those behind
+/// them as well. A module of multi-token prediction has its own.
+fn deepseek_sparse(fields: &mut Fields) -> Architecture {
+    let selected = fields.required(&["index_topk"], LENGTHS);
+    let indexer = Indexer {
+        heads: fields.required(&["index_n_heads"], COUNTS),
+        head_dim: fields.required(&["index_head_dim"], COUNTS),
+    };
+    let own = latent(fields, Some(selected), Some(indexer));
+    let shared = latent(fields, Some(selected), None);
+    let layers = layers(fields);
+    let kinds = words(fields, "indexer_types", &["full", "shared"], layers);
+    let step = fields.optional("index_topk_freq", COUNTS).unwrap_or(1);
+    let offset = fields.number("index_skip_topk_offset", 0, COUNTS);
+    let offset = offset.unwrap_or(2);
+    let has_indexer = |layer: usize| match &kinds {
+        Some(kinds) => kinds.get(layer) == Some(&"full"),
+        None => (layer as u64 + 1)
+            .saturating_sub(offset)
+            .is_multiple_of(step),
+    };
+    let experts = Experts::read(fields, "n_routed_experts", "moe_intermediate_size");
+    let experts = Experts {
+        router_bias: true,
+        ..experts.with_shared(fields)
+    };
+    let attention = |layer| {
+        if has_indexer(layer) {
+            own.clone()
+        } else {
+            shared.clone()
+        }
+    };
+    let model = sparse_above_dense(fields, &attention, experts);
+    let of_module = block(own.clone(), experts.mlp());
+    let place = model.blocks.iter().position(|known| *known == of_module);
+    Architecture {
+        mtp_layers: place.into_iter().collect(),
+        ..model
+    }
+}
+
+/// Latent attention as DeepSeek and its descendants write it.
+pub(super) fn latent(
+    fields: &mut Fields,
+    selected: Option<u64>,
+    indexer: Option<Indexer>,
+) -> AttentionShape {
     let attention = AttentionShape::Latent {
         heads: fields.required(HEADS, COUNTS),
         query_rank: fields.optional("q_lora_rank", WIDTHS).unwrap_or(0),
@@ -248,17 +329,14 @@ fn deepseek(fields: &mut Fields, router_bias: bool) -> Architecture {
         rope: fields.required(&["qk_rope_head_dim"], COUNTS),
         nope: fields.required(&["qk_nope_head_dim"], COUNTS),
         value: fields.required(&["v_head_dim"], COUNTS),
+        selected,
+        indexer,
     };
     if fields.flag("attention_bias", false) {
         let message = "latent attention with biases is not modelled";
         fields.note("attention_bias", message, Some(&true.into()), "false");
     }
-    let experts = Experts::read(fields, "n_routed_experts", "moe_intermediate_size");
-    let experts = Experts {
-        router_bias,
-        ..experts.with_shared(fields)
-    };
-    sparse_above_dense(fields, &|_| attention.clone(), experts)
+    attention
 }
 
 /// The first `first_k_dense_replace` layers dense, then experts in every `moe_layer_freq`-th.
@@ -379,6 +457,53 @@ fn minimax_m2(fields: &mut Fields) -> Architecture {
     }
     .mlp();
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+}
+
+/// MiniMax M3: above the first layers an indexer selects blocks of tokens, of which each key/value
+/// head has its own choice. The modules of multi-token prediction that a file tells of are in no
+/// checkpoint.
+fn minimax_m3(fields: &mut Fields) -> Architecture {
+    let heads = Heads::read(fields).normalised();
+    let config = |name| format!("sparse_attention_config.{name}");
+    let blocks = fields.required(&[&config("sparse_topk_blocks")], COUNTS);
+    let tokens = fields.required(&[&config("sparse_block_size")], COUNTS);
+    let sparse = Heads {
+        selected: Some(blocks * tokens),
+        indexer: Some(Indexer {
+            heads: fields.required(&[&config("sparse_num_index_heads")], COUNTS),
+            head_dim: fields.required(&[&config("sparse_index_dim")], COUNTS),
+        }),
+        ..heads
+    };
+    let selects = fields.numbers(&config("sparse_attention_freq"));
+    let routed = fields.numbers("moe_layer_freq");
+    let experts = Experts::read(fields, "num_local_experts", "intermediate_size");
+    let experts = Experts {
+        router_bias: fields.flag("use_routing_bias", true),
+        shared_width: fields.required(&["shared_intermediate_size"], WIDTHS),
+        ..experts
+    };
+    let dense = MlpShape::Dense {
+        width: fields.required(&["dense_intermediate_size"], WIDTHS),
+        gated: true,
+        bias: false,
+    };
+    let of = |list: &Option<Vec<u64>>, layer: usize| {
+        list.as_ref().is_none_or(|list| list.get(layer) == Some(&1))
+    };
+    let model = decoder(fields, |layer| {
+        let heads = if of(&selects, layer) { sparse } else { heads };
+        let mlp = if of(&routed, layer) {
+            experts.mlp()
+        } else {
+            dense.clone()
+        };
+        block(heads.attention(None), mlp)
+    });
+    Architecture {
+        mtp_modules: 0,
+        ..model
+    }
 }
 
 fn nemotron(fields: &mut Fields) -> Architecture {

@@ -45,9 +45,19 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value, unless it is absent or null.
+    /// The value, unless it is absent or null. A dot leads into an object.
     pub(super) fn value(&self, name: &str) -> Option<&'a Value> {
-        self.config.get(name).filter(|value| !value.is_null())
+        self.found(name).filter(|value| !value.is_null())
+    }
+
+    fn found(&self, name: &str) -> Option<&'a Value> {
+        let (outer, inner) = name.split_once('.').unwrap_or((name, ""));
+        let value = self.config.get(outer)?;
+        if inner.is_empty() {
+            Some(value)
+        } else {
+            value.get(inner)
+        }
     }
 
     /// Names of all that is there.
@@ -83,7 +93,7 @@ impl<'a> Fields<'a> {
 
     /// A whole number from `least` to `most`, if it is there.
     pub(super) fn number(&mut self, name: &str, least: u64, most: u64) -> Option<u64> {
-        if !self.config.contains_key(name) {
+        if self.found(name).is_none() {
             let default = self.defaults.iter().find(|(field, _)| *field == name);
             return default.map(|(_, number)| *number);
         }
@@ -158,7 +168,7 @@ impl<'a> Fields<'a> {
 
     /// A problem with a field and its value, at the field's place.
     pub(super) fn problem(&self, name: &str, message: &str, value: Option<&Value>) -> Diagnostic {
-        let path: Vec<&str> = self.path.iter().copied().chain([name]).collect();
+        let path: Vec<&str> = self.path.iter().copied().chain(name.split('.')).collect();
         Diagnostic {
             position: locate(self.text, &path),
             value: value.map(quoted),

@@ -1,9 +1,9 @@
 //! Hybrids of state-space, attention and feed-forward layers, each layer one of them.
 
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{Experts, Heads, block, decoder_of, layers};
+use super::parts::{Experts, Heads, block, decoder, decoder_of, gated, layers};
 use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape};
-use crate::transformer::operation::StateSpace;
+use crate::transformer::operation::{Rule, StateSpace};
 
 /// What a letter of `hybrid_override_pattern`, or a word of `layers_block_type`, stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) fn nemotron_h(fields: &mut Fields) -> Architecture {
     let of_module = kinds_of_module(fields);
     let bias = fields.flag("attention_bias", false);
     let attention = Heads::read(fields).biased(bias).attention(None);
-    let mixer = AttentionShape::Mamba2(state_space(fields));
+    let mixer = AttentionShape::StateSpace(state_space(fields));
     let dense = if kinds.contains(&Kind::Dense) {
         MlpShape::Dense {
             width: fields.required(&["intermediate_size"], WIDTHS),
@@ -45,6 +45,7 @@ pub(super) fn nemotron_h(fields: &mut Fields) -> Architecture {
     let block = |kind: Kind| BlockShape {
         norms: 1,
         parallel: false,
+        beside: AttentionShape::Absent,
         attention: match kind {
             Kind::Mamba => mixer.clone(),
             Kind::Attention => attention.clone(),
@@ -120,14 +121,7 @@ pub(super) fn granite(fields: &mut Fields) -> Architecture {
         None => vec![Kind::Attention; layers(fields)],
     };
     let mixer = if kinds.contains(&Kind::Mamba) {
-        AttentionShape::Mamba2(StateSpace {
-            heads: fields.required(&["mamba_n_heads"], COUNTS),
-            head_dim: fields.required(&["mamba_d_head"], COUNTS),
-            groups: fields.required(&["mamba_n_groups"], COUNTS),
-            state: fields.required(&["mamba_d_state"], COUNTS),
-            conv: fields.required(&["mamba_d_conv"], COUNTS),
-            chunk: fields.required(&["mamba_chunk_size"], COUNTS),
-        })
+        AttentionShape::StateSpace(mamba(fields, true))
     } else {
         AttentionShape::Absent
     };
@@ -154,8 +148,48 @@ pub(super) fn granite(fields: &mut Fields) -> Architecture {
     })
 }
 
+/// Falcon-H1: attention and a state-space mixer beside each other, behind one normalisation.
+pub(super) fn falcon_h1(fields: &mut Fields) -> Architecture {
+    fields.assume(&[("mamba_chunk_size", 256), ("mamba_n_groups", 1)]);
+    let bias = fields.flag("attention_bias", false);
+    let attention = Heads::read(fields).biased(bias).attention(None);
+    let normalised = fields.flag("mamba_rms_norm", false);
+    let beside = AttentionShape::StateSpace(mamba(fields, normalised));
+    for (other, usual) in [
+        ("mamba_conv_bias", true),
+        ("mamba_proj_bias", false),
+        ("projectors_bias", false),
+    ] {
+        if fields.flag(other, usual) != usual {
+            let message = "planopt knows its mixers with a bias on the convolution alone";
+            let value = fields.value(other);
+            fields.note(other, message, value, &usual.to_string());
+        }
+    }
+    let mlp_bias = fields.flag("mlp_bias", false);
+    let mlp = gated(fields, mlp_bias);
+    decoder(fields, |_| BlockShape {
+        beside: beside.clone(),
+        ..block(attention.clone(), mlp.clone())
+    })
+}
+
+/// A state-space mixer in the words of Granite and Falcon.
+fn mamba(fields: &mut Fields, normalised: bool) -> StateSpace {
+    StateSpace {
+        rule: Rule::Decay { normalised },
+        heads: fields.required(&["mamba_n_heads"], COUNTS),
+        head_dim: fields.required(&["mamba_d_head"], COUNTS),
+        groups: fields.required(&["mamba_n_groups"], COUNTS),
+        state: fields.required(&["mamba_d_state"], COUNTS),
+        conv: fields.required(&["mamba_d_conv"], COUNTS),
+        chunk: fields.required(&["mamba_chunk_size"], COUNTS),
+    }
+}
+
 fn state_space(fields: &mut Fields) -> StateSpace {
     StateSpace {
+        rule: Rule::Decay { normalised: true },
         heads: fields.required(&["mamba_num_heads"], COUNTS),
         head_dim: fields.required(&["mamba_head_dim"], COUNTS),
         groups: fields.required(&["n_groups"], COUNTS),

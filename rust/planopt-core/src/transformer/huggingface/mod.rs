@@ -7,6 +7,7 @@ mod families;
 mod fields;
 mod gpt;
 mod hybrid;
+mod linear;
 mod parts;
 mod position;
 mod unknown;

@@ -3,7 +3,9 @@
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use crate::format::Format;
 use crate::transformer::MOST_MTP_MODULES;
-use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use crate::transformer::architecture::{
+    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MlpShape, Norm,
+};
 use serde_json::Value;
 
 /// The first name is the usual one, the others those of older model types.
@@ -34,11 +36,17 @@ pub(super) struct Heads {
     pub(super) query: u64,
     pub(super) key_value: u64,
     pub(super) width: u64,
+    /// Width of a value.
+    pub(super) value: u64,
+    pub(super) gate: u64,
+    pub(super) is: KeyValue,
     pub(super) query_bias: bool,
     pub(super) key_value_bias: bool,
     pub(super) output_bias: bool,
     pub(super) query_key_norm: u64,
     pub(super) sinks: bool,
+    pub(super) selected: Option<u64>,
+    pub(super) indexer: Option<Indexer>,
 }
 
 impl Heads {
@@ -63,21 +71,31 @@ impl Heads {
                 &accepted,
             );
         }
+        let width = head_width(fields, query);
         Self {
             query,
             key_value,
-            width: head_width(fields, query),
+            width,
+            value: width,
+            gate: 0,
+            is: KeyValue::Own,
             query_bias: false,
             key_value_bias: false,
             output_bias: false,
             query_key_norm: 0,
             sinks: false,
+            selected: None,
+            indexer: None,
         }
     }
 
     /// With heads of another width.
     pub(super) fn of_width(self, width: u64) -> Self {
-        Self { width, ..self }
+        Self {
+            width,
+            value: width,
+            ..self
+        }
     }
 
     /// With a bias on every projection, or on none.
@@ -112,12 +130,17 @@ impl Heads {
             heads: self.query,
             kv_heads: self.key_value,
             head_dim: self.width,
+            value_dim: self.value,
+            gate: self.gate,
+            key_value: self.is,
             query_bias: self.query_bias,
             key_value_bias: self.key_value_bias,
             output_bias: self.output_bias,
             query_key_norm: self.query_key_norm,
             sinks: self.sinks,
             window,
+            selected: self.selected,
+            indexer: self.indexer,
         }
     }
 }
@@ -231,24 +254,37 @@ pub(super) fn windows(
 
 /// Whether each layer has a window, where the file says so layer by layer.
 fn layer_types(fields: &mut Fields, layers: usize) -> Option<Vec<bool>> {
-    let value = fields.value("layer_types")?;
-    let slides = |kind: &Value| match kind.as_str()? {
-        "full_attention" => Some(false),
-        "sliding_attention" | "chunked_attention" => Some(true),
-        _ => None,
+    let known = ["full_attention", "sliding_attention", "chunked_attention"];
+    let words = words(fields, "layer_types", &known, layers)?;
+    Some(words.into_iter().map(|word| word != known[0]).collect())
+}
+
+/// What a list says of each layer, in words that are `known`; it may go on with those of modules of
+/// multi-token prediction.
+pub(super) fn words(
+    fields: &mut Fields,
+    name: &str,
+    known: &[&'static str],
+    layers: usize,
+) -> Option<Vec<&'static str>> {
+    let value = fields.value(name)?;
+    let with_modules = layers + mtp_modules(fields) as usize;
+    let word = |own: &Value| {
+        known
+            .iter()
+            .find(|word| own.as_str() == Some(word))
+            .copied()
     };
-    let types: Option<Vec<bool>> = value
+    let list: Option<Vec<&str>> = value
         .as_array()
-        .and_then(|list| list.iter().map(slides).collect());
-    let types = types.filter(|types| types.len() == layers);
-    if types.is_none() {
-        let accepted = format!(
-            "one of full_attention, sliding_attention and chunked_attention for each of {layers} layers"
-        );
-        let message = "layer_types is not a list of kinds of attention that planopt knows";
-        fields.note("layer_types", message, Some(value), &accepted);
+        .filter(|list| list.len() == layers || list.len() == with_modules)
+        .and_then(|list| list.iter().map(word).collect());
+    if list.is_none() {
+        let message = format!("{name} is not a list of kinds of layer that planopt knows");
+        let accepted = format!("one of {} for each of {layers} layers", known.join(", "));
+        fields.note(name, &message, Some(value), &accepted);
     }
-    types
+    list
 }
 
 /// Number of layers.
@@ -262,6 +298,7 @@ pub(super) fn block(attention: AttentionShape, mlp: MlpShape) -> BlockShape {
         norms: 2,
         parallel: false,
         attention,
+        beside: AttentionShape::Absent,
         mlp,
     }
 }

@@ -2,6 +2,7 @@
 //! Defaults are those of the configuration classes in `transformers`, or of the repositories that bring
 //! their own (`internlm2`, `exaone`, `mimo`, `chatglm`, `baichuan`, `qwen`, `minicpm`, `nemotron-nas`).
 
+use super::families::sparse_above_dense;
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{Experts, HEADS, HIDDEN, Heads, block, decoder, gated, layers, windows};
 use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
@@ -271,6 +272,124 @@ pub(super) fn olmoe(fields: &mut Fields) -> Architecture {
     heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
     let mlp = Experts::read(fields, "num_experts", "intermediate_size").mlp();
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+}
+
+/// DBRX, whose figures stand in two objects.
+pub(super) fn dbrx(fields: &mut Fields) -> Architecture {
+    let query = fields.required(HEADS, COUNTS);
+    let key_value = fields.required(&["attn_config.kv_n_heads"], COUNTS);
+    let heads = Heads::new(fields, query, key_value);
+    let names = [
+        "ffn_config.moe_num_experts",
+        "ffn_config.moe_top_k",
+        "ffn_config.ffn_hidden_size",
+    ];
+    let mlp = Experts::named(fields, names).mlp();
+    Architecture {
+        norm: Norm::LayerNoBias,
+        ..decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+    }
+}
+
+/// Layers with a window have heads of their own, and sinks.
+pub(super) fn mimo_v2_flash(fields: &mut Fields) -> Architecture {
+    fields.assume(&[
+        ("head_dim", 192),
+        ("v_head_dim", 128),
+        ("sliding_window", 128),
+    ]);
+    let bias = fields.flag("attention_bias", false);
+    let heads = Heads::read(fields).biased_inward(bias);
+    let full = Heads {
+        value: fields.required(&["v_head_dim"], COUNTS),
+        sinks: fields.flag("add_full_attention_sink_bias", false),
+        ..heads
+    };
+    let mut own = |name: &str, usual: u64| fields.optional(name, COUNTS).unwrap_or(usual);
+    let sliding = Heads {
+        query: own("swa_num_attention_heads", full.query),
+        key_value: own("swa_num_key_value_heads", 2 * full.key_value),
+        width: own("swa_head_dim", full.width),
+        value: own("swa_v_head_dim", full.value),
+        ..heads
+    };
+    let sliding = Heads {
+        sinks: fields.flag("add_swa_attention_sink_bias", true),
+        ..sliding
+    };
+    let pattern = fields.numbers("hybrid_layer_pattern");
+    let windows = windows(fields, "sliding_window", |layer| match &pattern {
+        Some(list) => list.get(layer) == Some(&1),
+        None => layer > 0 && !(layer + 1).is_multiple_of(6),
+    });
+    let routed = fields.numbers("moe_layer_freq");
+    let experts = Experts {
+        router_bias: true,
+        ..Experts::read(fields, "n_routed_experts", "moe_intermediate_size")
+    };
+    let dense = gated(fields, false);
+    decoder(fields, |layer| {
+        let is_sparse = match &routed {
+            Some(list) => list.get(layer) == Some(&1),
+            None => layer > 0,
+        };
+        let heads = if windows[layer].is_some() {
+            sliding
+        } else {
+            full
+        };
+        let mlp = if is_sparse {
+            experts.mlp()
+        } else {
+            dense.clone()
+        };
+        block(heads.attention(windows[layer]), mlp)
+    })
+}
+
+/// Step 3.7: layers with a window may have more heads, and each head has a gate. Modules of
+/// multi-token prediction are dense.
+pub(super) fn step(fields: &mut Fields) -> Architecture {
+    fields.assume(&[("head_dim", 128), ("first_k_dense_replace", 3)]);
+    let bias = fields.flag("attention_bias", false);
+    let heads = Heads::read(fields).biased(bias).normalised();
+    let gated_by_head = |query| Heads {
+        query,
+        gate: query,
+        ..heads
+    };
+    let in_windows = [
+        "num_sliding_attention_heads",
+        "attention_other_setting.num_attention_heads",
+    ]
+    .into_iter()
+    .find_map(|name| fields.optional(name, COUNTS));
+    let (full, sliding) = (
+        gated_by_head(heads.query),
+        gated_by_head(in_windows.unwrap_or(heads.query)),
+    );
+    let windows = windows(fields, "sliding_window", |_| false);
+    let attention = |window: Option<u64>| {
+        let heads = if window.is_some() { sliding } else { full };
+        heads.attention(window)
+    };
+    let count = match fields.value("n_routed_experts") {
+        Some(_) => "n_routed_experts",
+        None => "num_experts",
+    };
+    let experts = Experts {
+        router_bias: true,
+        shared_width: fields.required(&["share_expert_dim"], WIDTHS),
+        ..Experts::read(fields, count, "moe_intermediate_size")
+    };
+    let model = sparse_above_dense(fields, &|layer| attention(windows[layer]), experts);
+    let mlp = gated(fields, false);
+    let of_module = block(attention(None), mlp);
+    let place = model.blocks.iter().position(|known| *known == of_module);
+    Architecture {
+        mtp_layers: place.into_iter().collect(),
+        ..model
+    }
 }
 
 /// Llama with layers that a search has thinned out: each with its own number of key/value heads and
