@@ -28,7 +28,7 @@ Pick = Callable[[Sequence[Any]], Any]
 
 ASSUMPTIONS = ("calibrated", "article")
 # Models with the operations that no model of the bundled catalog has.
-MADE_UP = (Path(__file__).parent / "catalog",)
+MADE_UP = Path(__file__).parent / "catalog"
 PCIE_CLASSES = (None, "default", "slow", "good")
 ENGINES = ("vllm", "sglang", "trtllm")
 SIDES: tuple[tuple[str, str | None, str | None], ...] = (
@@ -118,7 +118,7 @@ class Sides:
 
 @cache
 def _ids(assumptions: str, kind: str) -> list[str]:
-    listed = open_catalog(MADE_UP, assumptions).list(kind)
+    listed = open_catalog([str(MADE_UP)], assumptions).list(kind)
     return [entity.id for entity in listed]
 
 
@@ -128,12 +128,14 @@ def sides(
 ) -> Sides:
     facts = Facts(
         bundled_folder(),
-        MADE_UP,
+        [MADE_UP],
         assumptions=assumptions,
         pcie_all_reduce=pcie_all_reduce,
         engine=engine,
     )
-    return Sides(open_catalog(MADE_UP, assumptions), facts, pcie_all_reduce, engine)
+    return Sides(
+        open_catalog([str(MADE_UP)], assumptions), facts, pcie_all_reduce, engine
+    )
 
 
 def any_sides(pick: Pick) -> Sides:

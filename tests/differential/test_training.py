@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Pick = Callable[[Sequence[Any]], Any]
 
 # Models with the operations that no model of the bundled catalog has.
-MADE_UP = (Path(__file__).parent / "catalog",)
+MADE_UP = Path(__file__).parent / "catalog"
 RELATIVE = 1e-9
 # Parts of a step that are differences of larger ones are 0 to this share of the step.
 OF_THE_STEP = 1e-12
@@ -79,8 +79,8 @@ class Sides:
     """The compiled core and the reference, with the same catalogs and assumptions."""
 
     def __init__(self, assumptions: str) -> None:
-        self.core: Catalog = open_catalog(MADE_UP, assumptions)
-        self.reference = Facts(bundled_folder(), MADE_UP, assumptions=assumptions)
+        self.core: Catalog = open_catalog([str(MADE_UP)], assumptions)
+        self.reference = Facts(bundled_folder(), [MADE_UP], assumptions=assumptions)
 
     def ids(self, kind: str) -> list[str]:
         return [entity.id for entity in self.core.list(kind)]

@@ -71,12 +71,12 @@ def test_key_value_heads_are_replicated_beyond_their_number() -> None:
 def test_attention_of_a_decoding_step(engine: Facts) -> None:
     # 3 sequences of 100 tokens, 8 heads of 4 over 4 ranks: FLOP 3 * 4 * 2 * 4 * 100.
     # Bytes 3 * 100 * 2 * 1 head * 4 * 2 B: one of two heads on each of 4 ranks.
-    attention = Attention(heads=8, kv_heads=2, head_dim=4, window=None)
+    attention = Attention(heads=8, kv_heads=2, head_dim=4, value_dim=4, window=None)
     step = Step(decoding=3, context=100)
     _, work = attention_work(attention, step, rank(engine, t=4))
     assert work == (9600, 4800)
     # A window of 10 tokens leaves a tenth of both; fp8 halves the bytes.
-    windowed = Attention(heads=8, kv_heads=2, head_dim=4, window=10)
+    windowed = Attention(heads=8, kv_heads=2, head_dim=4, value_dim=4, window=10)
     assert attention_work(windowed, step, rank(engine, t=4, kv="fp8"))[1] == (
         960,
         240,
@@ -103,10 +103,23 @@ def test_a_chunk_looks_back_on_what_is_cached_before_it(window: int | None) -> N
 def test_attention_of_a_prompt(engine: Facts) -> None:
     # 4 tokens look at 2.5: FLOP 4 * 4 * 32 * 2.5 = 1280; the cache of each token is
     # written once: 4 * 2 * 2 * 4 * 2 B = 128.
-    attention = Attention(heads=8, kv_heads=2, head_dim=4, window=None)
+    attention = Attention(heads=8, kv_heads=2, head_dim=4, value_dim=4, window=None)
     chunk, decoding = attention_work(attention, Step(chunk=4), rank(engine))
     assert chunk == (1280, 128)
     assert decoding is None
+
+
+def test_attention_to_selected_tokens_reads_no_others(engine: Facts) -> None:
+    # One sequence at 100 tokens, 10 of them selected: FLOP 2 * 8 * (4 + 6) * 10 = 1600,
+    # bytes 10 * 2 * (4 + 6) * 2 = 400. The indexer looks at all of them with 3 heads:
+    # 2 * 3 * 4 * 100 = 2400 and 100 * 4 * 2 = 800, on each of two ranks.
+    step = Step(decoding=1, context=100)
+    chosen = Attention(
+        heads=8, kv_heads=2, head_dim=4, value_dim=6, window=None, selected=10
+    )
+    assert attention_work(chosen, step, rank(engine))[1] == (1600, 400)
+    index = Attention(3, 1, 4, 0, window=None, indexes=True)
+    assert attention_work(index, step, rank(engine, t=2))[1] == (2400, 800)
 
 
 def test_latent_attention(engine: Facts) -> None:

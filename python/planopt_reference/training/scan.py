@@ -43,7 +43,11 @@ def _states(operation: StateSpace, rank: Rank) -> Work:
     """Return the products of a scan, within chunks and from chunk to chunk."""
     t, machine = rank.candidate.tp, rank.machine
     element, q = machine.activation_bytes, operation.chunk
-    heads, groups, inner = operation.heads / t, operation.groups / t, operation.inner / t
+    heads, groups, inner = (
+        operation.heads / t,
+        operation.groups / t,
+        operation.inner / t,
+    )
     d, n = operation.head_dim, operation.state
     chunks = rank.tokens / q
 

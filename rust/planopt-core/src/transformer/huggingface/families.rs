@@ -2,11 +2,12 @@
 //! configuration class in `transformers`.
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use super::parts::{Experts, HEADS, Heads, block, decoder, gated, layers, windows, words};
-use super::{gpt, hybrid, linear, variants};
-use crate::transformer::architecture::{
-    Architecture, AttentionShape, BlockShape, Indexer, MlpShape, Norm,
+use super::parts::{
+    Experts, Heads, block, decoder, gated, latent, layers, qwen_moe, sparse_above_dense, windows,
+    words,
 };
+use super::{gpt, hybrid, linear, variants};
+use crate::transformer::architecture::{Architecture, BlockShape, Indexer, MlpShape, Norm};
 
 pub(super) type Family = fn(&mut Fields) -> Architecture;
 
@@ -173,30 +174,6 @@ fn qwen3_heads(fields: &mut Fields) -> Heads {
     Heads::read(fields).biased(bias).normalised()
 }
 
-/// Experts in every `decoder_sparse_step`-th layer, but for those named dense.
-pub(super) fn qwen_moe(
-    fields: &mut Fields,
-    attention: &dyn Fn(usize) -> AttentionShape,
-    experts: Experts,
-) -> Architecture {
-    let step = fields.optional("decoder_sparse_step", COUNTS).unwrap_or(1);
-    let dense_layers = fields.numbers("mlp_only_layers").unwrap_or_default();
-    let dense = if step > 1 || !dense_layers.is_empty() {
-        gated(fields, false)
-    } else {
-        MlpShape::Absent
-    };
-    decoder(fields, |layer| {
-        let is_sparse = (layer as u64 + 1).is_multiple_of(step);
-        let mlp = if is_sparse && !dense_layers.contains(&(layer as u64)) {
-            experts.mlp()
-        } else {
-            dense.clone()
-        };
-        block(attention(layer), mlp)
-    })
-}
-
 /// Qwen looks back a window only in its upper layers, and only if told to.
 fn qwen_windows(fields: &mut Fields) -> Vec<Option<u64>> {
     let used = fields.flag("use_sliding_window", false);
@@ -316,54 +293,6 @@ fn deepseek_sparse(fields: &mut Fields) -> Architecture {
     }
 }
 
-/// Latent attention as DeepSeek and its descendants write it.
-pub(super) fn latent(
-    fields: &mut Fields,
-    selected: Option<u64>,
-    indexer: Option<Indexer>,
-) -> AttentionShape {
-    let attention = AttentionShape::Latent {
-        heads: fields.required(HEADS, COUNTS),
-        query_rank: fields.optional("q_lora_rank", WIDTHS).unwrap_or(0),
-        latent: fields.required(&["kv_lora_rank"], WIDTHS),
-        rope: fields.required(&["qk_rope_head_dim"], COUNTS),
-        nope: fields.required(&["qk_nope_head_dim"], COUNTS),
-        value: fields.required(&["v_head_dim"], COUNTS),
-        selected,
-        indexer,
-    };
-    if fields.flag("attention_bias", false) {
-        let message = "latent attention with biases is not modelled";
-        fields.note("attention_bias", message, Some(&true.into()), "false");
-    }
-    attention
-}
-
-/// The first `first_k_dense_replace` layers dense, then experts in every `moe_layer_freq`-th.
-pub(super) fn sparse_above_dense(
-    fields: &mut Fields,
-    attention: &dyn Fn(usize) -> AttentionShape,
-    experts: Experts,
-) -> Architecture {
-    let dense_layers = fields
-        .number("first_k_dense_replace", 0, COUNTS)
-        .unwrap_or(0);
-    let step = fields.optional("moe_layer_freq", COUNTS).unwrap_or(1);
-    let dense = gated(fields, false);
-    decoder(fields, |layer| {
-        let index = layer as u64;
-        let is_sparse = index >= dense_layers && index.is_multiple_of(step);
-        block(
-            attention(layer),
-            if is_sparse {
-                experts.mlp()
-            } else {
-                dense.clone()
-            },
-        )
-    })
-}
-
 fn gpt_oss(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 64), ("sliding_window", 128)]);
     let bias = fields.flag("attention_bias", true);
@@ -459,7 +388,7 @@ fn minimax_m2(fields: &mut Fields) -> Architecture {
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
 }
 
-/// MiniMax M3: above the first layers an indexer selects blocks of tokens, of which each key/value
+/// `MiniMax` M3: above the first layers an indexer selects blocks of tokens, of which each key/value
 /// head has its own choice. The modules of multi-token prediction that a file tells of are in no
 /// checkpoint.
 fn minimax_m3(fields: &mut Fields) -> Architecture {

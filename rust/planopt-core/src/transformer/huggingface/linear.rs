@@ -1,8 +1,10 @@
 //! Linear attention: delta rules and short convolutions in most layers, attention in the others.
 
-use super::families::{latent, qwen_moe, sparse_above_dense};
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{Experts, HIDDEN, Heads, block, decoder, gated, layers, words};
+use super::parts::{
+    Experts, HIDDEN, Heads, block, decoder, gated, latent, layers, qwen_moe, sparse_above_dense,
+    words,
+};
 use crate::transformer::MOST_MTP_MODULES;
 use crate::transformer::architecture::{Architecture, AttentionShape, MlpShape};
 use crate::transformer::operation::{Rule, StateSpace};

@@ -362,3 +362,75 @@ pub(super) fn decoder_of(
         published_active: None,
     }
 }
+
+/// Experts in every `decoder_sparse_step`-th layer, but for those named dense.
+pub(super) fn qwen_moe(
+    fields: &mut Fields,
+    attention: &dyn Fn(usize) -> AttentionShape,
+    experts: Experts,
+) -> Architecture {
+    let step = fields.optional("decoder_sparse_step", COUNTS).unwrap_or(1);
+    let dense_layers = fields.numbers("mlp_only_layers").unwrap_or_default();
+    let dense = if step > 1 || !dense_layers.is_empty() {
+        gated(fields, false)
+    } else {
+        MlpShape::Absent
+    };
+    decoder(fields, |layer| {
+        let is_sparse = (layer as u64 + 1).is_multiple_of(step);
+        let mlp = if is_sparse && !dense_layers.contains(&(layer as u64)) {
+            experts.mlp()
+        } else {
+            dense.clone()
+        };
+        block(attention(layer), mlp)
+    })
+}
+
+/// Latent attention as `DeepSeek` and its descendants write it.
+pub(super) fn latent(
+    fields: &mut Fields,
+    selected: Option<u64>,
+    indexer: Option<Indexer>,
+) -> AttentionShape {
+    let attention = AttentionShape::Latent {
+        heads: fields.required(HEADS, COUNTS),
+        query_rank: fields.optional("q_lora_rank", WIDTHS).unwrap_or(0),
+        latent: fields.required(&["kv_lora_rank"], WIDTHS),
+        rope: fields.required(&["qk_rope_head_dim"], COUNTS),
+        nope: fields.required(&["qk_nope_head_dim"], COUNTS),
+        value: fields.required(&["v_head_dim"], COUNTS),
+        selected,
+        indexer,
+    };
+    if fields.flag("attention_bias", false) {
+        let message = "latent attention with biases is not modelled";
+        fields.note("attention_bias", message, Some(&true.into()), "false");
+    }
+    attention
+}
+
+/// The first `first_k_dense_replace` layers dense, then experts in every `moe_layer_freq`-th.
+pub(super) fn sparse_above_dense(
+    fields: &mut Fields,
+    attention: &dyn Fn(usize) -> AttentionShape,
+    experts: Experts,
+) -> Architecture {
+    let dense_layers = fields
+        .number("first_k_dense_replace", 0, COUNTS)
+        .unwrap_or(0);
+    let step = fields.optional("moe_layer_freq", COUNTS).unwrap_or(1);
+    let dense = gated(fields, false);
+    decoder(fields, |layer| {
+        let index = layer as u64;
+        let is_sparse = index >= dense_layers && index.is_multiple_of(step);
+        block(
+            attention(layer),
+            if is_sparse {
+                experts.mlp()
+            } else {
+                dense.clone()
+            },
+        )
+    })
+}

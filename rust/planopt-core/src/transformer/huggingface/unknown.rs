@@ -2,9 +2,8 @@
 //! without. Every field of the file must be one that such a decoder has, or one that changes nothing;
 //! the first that may mean another operation is named, and nothing is read.
 
-use super::families::sparse_above_dense;
 use super::fields::Fields;
-use super::parts::{Experts, Heads, block, decoder, gated, windows};
+use super::parts::{Experts, Heads, block, decoder, gated, sparse_above_dense, windows};
 use crate::transformer::architecture::Architecture;
 use serde_json::Value;
 

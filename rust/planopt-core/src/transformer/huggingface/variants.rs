@@ -2,9 +2,10 @@
 //! Defaults are those of the configuration classes in `transformers`, or of the repositories that bring
 //! their own (`internlm2`, `exaone`, `mimo`, `chatglm`, `baichuan`, `qwen`, `minicpm`, `nemotron-nas`).
 
-use super::families::sparse_above_dense;
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use super::parts::{Experts, HEADS, HIDDEN, Heads, block, decoder, gated, layers, windows};
+use super::parts::{
+    Experts, HEADS, HIDDEN, Heads, block, decoder, gated, layers, sparse_above_dense, windows,
+};
 use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 use serde_json::Value;
 
