@@ -34,6 +34,8 @@ DIFFERENT = {
     "deepseek-v3.2": (1_853_358_080, OWN_MATRICES),
     "gemma-3-12b": (421_290_864, TOWER),
     "gemma-3-4b": (419_816_304, TOWER),
+    "gemma-4-26b-a4b": (572_794_416, TOWER),
+    "gemma-4-31b": (575_743_536, TOWER),
     "glm-4.5-air": (1_241_513_984, OWN_MATRICES),
     "glm-4.7": (1_551_892_480, OWN_MATRICES),
     "glm-4.7-flash": (634_388_480, OWN_MATRICES),
@@ -81,7 +83,7 @@ DIFFERENT = {
 }
 # Types with an operation that the list has not; they are refused by name.
 NOT_READ = {
-    *("deepseek_v4", "gemma3n_text", "gemma4_text", "mllama_text_model"),
+    *("deepseek_v4", "gemma3n_text", "mllama_text_model"),
 }
 # What reconstructions leave out: the type, or which layers are of which kind.
 COUNTED = {

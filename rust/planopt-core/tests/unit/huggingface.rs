@@ -172,6 +172,38 @@ fn layers_with_a_window_may_have_heads_of_their_own() {
     );
 }
 
+/// Two of six layers have no window: heads of 8 where the others have 4, whose one key is a value as
+/// well; the last reads what the other cached. By hand.
+#[test]
+fn layers_of_gemma_4_share_keys_and_values() {
+    let gemma = json!({
+        "model_type": "gemma4_text", "hidden_size": 32, "intermediate_size": 64,
+        "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "num_global_key_value_heads": 1, "head_dim": 4, "global_head_dim": 8,
+        "attention_k_eq_v": true, "num_kv_shared_layers": 1, "use_double_wide_mlp": true,
+        "hidden_size_per_layer_input": 0, "sliding_window": 16, "vocab_size": 100,
+        "max_position_embeddings": 1024,
+        "layer_types": [
+            "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+            "sliding_attention", "full_attention"
+        ]
+    });
+    let network = |width: u64| 3 * 32 * width + 4 * 32;
+    let sliding = 32 * (16 + 16) + 16 * 32 + 2 * 4;
+    let full = 32 * (32 + 8) + 32 * 32 + 2 * 8;
+    let reading = 32 * 32 + 32 * 32 + 8;
+    let layers = 4 * (sliding + network(64)) + full + network(64) + reading + network(128);
+    assert_eq!(parameters(&gemma), 100 * 32 + 32 + layers);
+
+    let mut small = gemma;
+    small
+        .as_object_mut()
+        .expect("an object")
+        .remove("hidden_size_per_layer_input");
+    let missing: Vec<_> = problems(&small).into_iter().map(|one| one.field).collect();
+    assert_eq!(missing, [Some("hidden_size_per_layer_input".to_owned())]);
+}
+
 #[test]
 fn what_layers_attend_must_be_told() {
     let mut config = with_operations_of_their_own().swap_remove(2).0;

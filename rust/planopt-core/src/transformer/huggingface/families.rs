@@ -6,8 +6,8 @@ use super::parts::{
     Experts, Heads, block, decoder, gated, latent, layers, qwen_moe, sparse_above_dense, windows,
     words,
 };
-use super::{gpt, hybrid, linear, variants};
-use crate::transformer::architecture::{Architecture, BlockShape, Indexer, MlpShape, Norm};
+use super::{gemma, gpt, hybrid, linear, variants};
+use crate::transformer::architecture::{Architecture, Indexer, MlpShape, Norm};
 
 pub(super) type Family = fn(&mut Fields) -> Architecture;
 
@@ -20,10 +20,10 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("qwen2_moe", qwen2_moe),
     ("qwen3", qwen3),
     ("qwen3_moe", qwen3_moe),
-    ("gemma", gemma),
-    ("gemma2", gemma2),
-    ("gemma3", gemma3),
-    ("gemma3_text", gemma3),
+    ("gemma", gemma::gemma),
+    ("gemma2", gemma::gemma2),
+    ("gemma3", gemma::gemma3),
+    ("gemma3_text", gemma::gemma3),
     ("phi3", phi3),
     ("deepseek_v2", |fields| deepseek(fields, false)),
     ("deepseek_v3", |fields| deepseek(fields, true)),
@@ -96,6 +96,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("lfm2", linear::lfm2),
     ("lfm2_moe", linear::lfm2),
     ("falcon_h1", hybrid::falcon_h1),
+    ("gemma4_text", gemma::gemma4),
     ("mimo_v2_flash", variants::mimo_v2_flash),
     ("step3p7", variants::step),
 ];
@@ -181,58 +182,6 @@ fn qwen_windows(fields: &mut Fields) -> Vec<Option<u64>> {
     windows(fields, "sliding_window", |layer| {
         used && layer as u64 >= first
     })
-}
-
-fn gemma(fields: &mut Fields) -> Architecture {
-    fields.assume(&[("head_dim", 256)]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
-    let mlp = gated(fields, false);
-    let tied = fields.flag("tie_word_embeddings", true);
-    Architecture {
-        tied,
-        ..decoder(fields, |_| block(heads.attention(None), mlp.clone()))
-    }
-}
-
-fn gemma2(fields: &mut Fields) -> Architecture {
-    fields.assume(&[("head_dim", 256), ("sliding_window", 4096)]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
-    let windows = windows(fields, "sliding_window", |layer| layer % 2 == 0);
-    twice_normalised(fields, heads, &windows)
-}
-
-fn gemma3(fields: &mut Fields) -> Architecture {
-    fields.assume(&[
-        ("vocab_size", 262_208),
-        ("max_position_embeddings", 131_072),
-        ("num_attention_heads", 8),
-        ("num_key_value_heads", 4),
-        ("head_dim", 256),
-        ("sliding_window", 4096),
-        ("sliding_window_pattern", 6),
-    ]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias).normalised();
-    let pattern = fields.required(&["sliding_window_pattern"], COUNTS);
-    let is_global = |layer: usize| (layer as u64 + 1).is_multiple_of(pattern);
-    let windows = windows(fields, "sliding_window", |layer| !is_global(layer));
-    twice_normalised(fields, heads, &windows)
-}
-
-/// Gemma since its second generation: a normalisation before and one behind each half of a layer.
-fn twice_normalised(fields: &mut Fields, heads: Heads, windows: &[Option<u64>]) -> Architecture {
-    let mlp = gated(fields, false);
-    let tied = fields.flag("tie_word_embeddings", true);
-    let layer = |layer: usize| BlockShape {
-        norms: 4,
-        ..block(heads.attention(windows[layer]), mlp.clone())
-    };
-    Architecture {
-        tied,
-        ..decoder(fields, layer)
-    }
 }
 
 fn phi3(fields: &mut Fields) -> Architecture {

@@ -5,6 +5,7 @@
 
 mod families;
 mod fields;
+mod gemma;
 mod gpt;
 mod hybrid;
 mod linear;

@@ -237,19 +237,25 @@ pub(super) fn windows(
     width: &str,
     slides: impl Fn(usize) -> bool,
 ) -> Vec<Option<u64>> {
-    let layers = layers(fields);
+    let slides = sliding(fields, slides);
     let context = fields.required(CONTEXT, LENGTHS);
     let width = fields
         .optional(width, LENGTHS)
         .filter(|width| *width < context);
-    let slides = match layer_types(fields, layers) {
-        Some(types) => types,
-        None => (0..layers).map(slides).collect(),
-    };
     slides
         .into_iter()
         .map(|slides| width.filter(|_| slides))
         .collect()
+}
+
+/// Which layers have a window: those that `layer_types` names, or else those for which `slides` is
+/// true.
+pub(super) fn sliding(fields: &mut Fields, slides: impl Fn(usize) -> bool) -> Vec<bool> {
+    let layers = layers(fields);
+    match layer_types(fields, layers) {
+        Some(types) => types,
+        None => (0..layers).map(slides).collect(),
+    }
 }
 
 /// Whether each layer has a window, where the file says so layer by layer.

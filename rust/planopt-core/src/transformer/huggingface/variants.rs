@@ -4,7 +4,8 @@
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{
-    Experts, HEADS, HIDDEN, Heads, block, decoder, gated, layers, sparse_above_dense, windows,
+    Experts, HEADS, HIDDEN, Heads, block, decoder, gated, layers, sliding, sparse_above_dense,
+    windows,
 };
 use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 use serde_json::Value;
@@ -301,28 +302,29 @@ pub(super) fn mimo_v2_flash(fields: &mut Fields) -> Architecture {
     ]);
     let bias = fields.flag("attention_bias", false);
     let heads = Heads::read(fields).biased_inward(bias);
-    let full = Heads {
+    let global = Heads {
         value: fields.required(&["v_head_dim"], COUNTS),
         sinks: fields.flag("add_full_attention_sink_bias", false),
         ..heads
     };
     let mut own = |name: &str, usual: u64| fields.optional(name, COUNTS).unwrap_or(usual);
-    let sliding = Heads {
-        query: own("swa_num_attention_heads", full.query),
-        key_value: own("swa_num_key_value_heads", 2 * full.key_value),
-        width: own("swa_head_dim", full.width),
-        value: own("swa_v_head_dim", full.value),
+    let local = Heads {
+        query: own("swa_num_attention_heads", global.query),
+        key_value: own("swa_num_key_value_heads", 2 * global.key_value),
+        width: own("swa_head_dim", global.width),
+        value: own("swa_v_head_dim", global.value),
         ..heads
     };
-    let sliding = Heads {
+    let local = Heads {
         sinks: fields.flag("add_swa_attention_sink_bias", true),
-        ..sliding
+        ..local
     };
     let pattern = fields.numbers("hybrid_layer_pattern");
-    let windows = windows(fields, "sliding_window", |layer| match &pattern {
+    let slides = sliding(fields, |layer| match &pattern {
         Some(list) => list.get(layer) == Some(&1),
         None => layer > 0 && !(layer + 1).is_multiple_of(6),
     });
+    let windows = windows(fields, "sliding_window", |layer| slides[layer]);
     let routed = fields.numbers("moe_layer_freq");
     let experts = Experts {
         router_bias: true,
@@ -334,11 +336,7 @@ pub(super) fn mimo_v2_flash(fields: &mut Fields) -> Architecture {
             Some(list) => list.get(layer) == Some(&1),
             None => layer > 0,
         };
-        let heads = if windows[layer].is_some() {
-            sliding
-        } else {
-            full
-        };
+        let heads = if slides[layer] { local } else { global };
         let mlp = if is_sparse {
             experts.mlp()
         } else {
@@ -365,14 +363,13 @@ pub(super) fn step(fields: &mut Fields) -> Architecture {
     ]
     .into_iter()
     .find_map(|name| fields.optional(name, COUNTS));
-    let (full, sliding) = (
-        gated_by_head(heads.query),
-        gated_by_head(in_windows.unwrap_or(heads.query)),
-    );
-    let windows = windows(fields, "sliding_window", |_| false);
-    let attention = |window: Option<u64>| {
-        let heads = if window.is_some() { sliding } else { full };
-        heads.attention(window)
+    let local = gated_by_head(in_windows.unwrap_or(heads.query));
+    let global = gated_by_head(heads.query);
+    let slides = sliding(fields, |_| false);
+    let windows = windows(fields, "sliding_window", |layer| slides[layer]);
+    let attention = |layer: usize| {
+        let heads = if slides[layer] { local } else { global };
+        heads.attention(windows[layer])
     };
     let count = match fields.value("n_routed_experts") {
         Some(_) => "n_routed_experts",
@@ -383,9 +380,9 @@ pub(super) fn step(fields: &mut Fields) -> Architecture {
         shared_width: fields.required(&["share_expert_dim"], WIDTHS),
         ..Experts::read(fields, count, "moe_intermediate_size")
     };
-    let model = sparse_above_dense(fields, &|layer| attention(windows[layer]), experts);
+    let model = sparse_above_dense(fields, &attention, experts);
     let mlp = gated(fields, false);
-    let of_module = block(attention(None), mlp);
+    let of_module = block(global.attention(None), mlp);
     let place = model.blocks.iter().position(|known| *known == of_module);
     Architecture {
         mtp_layers: place.into_iter().collect(),
