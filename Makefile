@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase engines engines-truth
+.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,7 +70,10 @@ fuzz: ## Laws, properties and the independent reference with new random cases, R
 	done
 
 queueing: ## The closed form of an engine against its simulation, 200 random cases (some 20 minutes)
-	cargo test --release --package planopt-core --test queueing -- --ignored --nocapture
+	cargo test --release --package planopt-core --test queueing -- --ignored --nocapture two_hundred_random_cases
+
+sessions: ## What sessions find against its simulation: 600 loads, 200 engines behind routers, both traces
+	cargo test --release --package planopt-core --test queueing --test laws -- --ignored --nocapture 600_session behind_routers ten_capacities
 
 options: ## Write types of keywords and docs/reference/options.md from the table of options
 	$(BIN)/python tests/support/write_options.py

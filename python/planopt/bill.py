@@ -19,6 +19,8 @@ AROUND = {
     "management": "management ports",
     "storage": "storage of a run",
     "racks": "racks",
+    "memory": "memory for KV caches",
+    "disks": "disks for KV caches",
     "freight": "freight and integration",
     "spares": "spare parts",
 }

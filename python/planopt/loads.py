@@ -11,6 +11,7 @@ from msgspec import Struct
 from planopt.documents.evaluation import (
     CacheTier,
     Percentiles,
+    PrefixCache,
     Sessions,
     Transfer,
     UnderLoad,
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 ONE_SIDED = 1.645
 """Standard errors above which a normal variable is in 5 % of cases."""
+
+
+TIERS = ("host", "disk")
+"""Memories behind that of the accelerators: of their hosts, and disks of these."""
 
 
 class Arrivals(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,12 +71,23 @@ class Length(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return cls(kind="uniform", least=least, most=most)
 
 
-class Sizes(Struct, frozen=True, kw_only=True):
+class Hashed(Struct, frozen=True, kw_only=True):
+    """Prompts in pieces of which it is known which are alike."""
+
+    tokens: int
+    """Of a piece; the last of a prompt may have fewer."""
+    pieces: list[list[int]]
+    """Of each prompt: those alike, and alike before, have one number."""
+
+
+class Sizes(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Prompts and answers: drawn on their own, or pairs as they were seen."""
 
     kind: Literal["independent", "pairs"]
     prompt: Length | list[int]
     output: Length | list[int]
+    hashed: Hashed | None = None
+    """What prompts begin with, where that is known."""
 
 
 class Load(Struct, frozen=True, kw_only=True):
@@ -149,7 +165,8 @@ class SessionsKept(Struct, frozen=True, kw_only=True):
     all_hit_rate: float
     needed_kv_tokens: float
     kv_tokens: int
-    host_tokens: int | None = None
+    tier_tokens: tuple[int | None, ...] = ()
+    """Of the memory of its hosts, and of their disks, where these have caches."""
 
 
 class Latencies(Struct, frozen=True, kw_only=True):
@@ -157,8 +174,10 @@ class Latencies(Struct, frozen=True, kw_only=True):
 
     hit_rate: float | None = None
     """Share of the tokens of prompts that were found in the cache."""
-    host_hit_rate: float = 0.0
-    """The part of it that came from the host's memory."""
+    tier_hit_rates: tuple[float, ...] = ()
+    """The part of it that came from the memory of hosts, and from their disks."""
+    imbalance: float = 1.0
+    """Tokens that the busiest replica reads over those of the mean one."""
     sessions_ended: int = 0
     kept: SessionsKept | None = None
 
@@ -193,7 +212,8 @@ class Latencies(Struct, frozen=True, kw_only=True):
         )
         return UnderLoad(
             users=self.users,
-            sessions=self._sessions,
+            sessions=self._sessions if self.users else None,
+            prefix_cache=None if self.users else self._cache,
             requests_per_second=self.requests_per_second,
             tokens_per_second=self.tokens_per_second,
             concurrency=self.concurrency,
@@ -205,21 +225,32 @@ class Latencies(Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def _sessions(self) -> Sessions | None:
+    def _cache(self) -> PrefixCache | None:
         kept = self.kept
         if kept is None:
             return None
-        return Sessions(
-            alive=self.users or 0,
+        return PrefixCache(
             hit_rate=self.hit_rate or 0.0,
             all_hit_rate=kept.all_hit_rate,
             kv_tokens=kept.kv_tokens,
             needed_kv_tokens=round(kept.needed_kv_tokens),
-            ended=self.sessions_ended,
-            tiers=()
-            if kept.host_tokens is None
-            else (CacheTier("host", kept.host_tokens, self.host_hit_rate),),
+            imbalance=self.imbalance,
+            tiers=tuple(
+                CacheTier(name, tokens, found)
+                for name, tokens, found in zip(
+                    TIERS, kept.tier_tokens, self.tier_hit_rates, strict=True
+                )
+                if tokens is not None
+            ),
         )
+
+    @property
+    def _sessions(self) -> Sessions | None:
+        cache = self._cache
+        if cache is None:
+            return None
+        of_cache = msgspec.structs.asdict(cache)
+        return Sessions(alive=self.users or 0, ended=self.sessions_ended, **of_cache)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -109,9 +109,11 @@ class SolveOptions(
     grow: float | str | None
     shared: float | str | None
     think: float | str | None
+    num_prompts: float | str | None
     traffic: str | None
     target: float | str | None
     tpot: float | str | None
+    deadline: float | str | None
     confidence: str | None
     evidence: str | None
     neighbours: str | Sequence[str] | None
@@ -122,6 +124,10 @@ class SolveOptions(
     cp: float | str | None
     engine: str | None
     host_cache: float | str | None
+    extra_memory: float | str | None
+    cache_disks: float | str | None
+    router: str | None
+    router_load_weight: float | str | None
     condition: str | None
     sell: Mapping[str, float | str] | Sequence[str] | str | None
     years: float | str | None
@@ -191,6 +197,10 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     prefill_ep: float | str | None
     engine: str | None
     host_cache: float | str | None
+    extra_memory: float | str | None
+    cache_disks: float | str | None
+    router: str | None
+    router_load_weight: float | str | None
     software_latency: float | str | None
     condition: str | None
 

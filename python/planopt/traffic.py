@@ -10,10 +10,10 @@ import re
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from planopt.files import read
-from planopt.loads import Arrivals, Sizes
+from planopt.loads import Arrivals, Hashed, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -45,6 +45,9 @@ TIMES: dict[str, Callable[[str], float]] = {
     "timestamp": lambda milliseconds: float(milliseconds) / 1e3,
 }
 """Columns: planopt's own, and those of Azure's, BurstGPT's and Mooncake's traces."""
+HASHES, HASHED_TOKENS = "hash_ids", 512
+"""What of Mooncake's prompts is alike, and tokens of which each is a hash, with all
+before them (arXiv 2407.00079, section 4)."""
 
 
 LOGGED = {
@@ -70,11 +73,14 @@ class Traffic(NamedTuple):
     answers: list[int]
     seconds: list[float] | None = None
     """When each request arrived, where that is known."""
+    hashed: Hashed | None = None
+    """What prompts begin with, where that is known."""
 
     @property
     def sizes(self) -> Sizes:
         """Prompts with their answers, as a load has them."""
-        return Sizes(kind="pairs", prompt=self.prompts, output=self.answers)
+        prompts, answers = self.prompts, self.answers
+        return Sizes(kind="pairs", prompt=prompts, output=answers, hashed=self.hashed)
 
     @property
     def arrivals(self) -> Arrivals | None:
@@ -105,7 +111,8 @@ class Traffic(NamedTuple):
 def read_traffic(asked: Asked) -> Traffic | None:
     """Read one's own traffic: a CSV with the columns ``prompt`` and ``output``.
 
-    A column ``seconds`` says when each request arrived, in growing order. Traces of
+    A column ``seconds`` says when each request arrived, in growing order, and
+    ``hash_ids`` which pieces of 512 tokens of prompts are alike. Traces of
     Azure, BurstGPT (CSV) and Mooncake (a JSON object on each line) are read as they
     are published, and so is a log of vLLM that says tokens.
     """
@@ -133,11 +140,19 @@ def read_traffic(asked: Asked) -> Traffic | None:
             "E002", "no requests in it", option="traffic", value=path, accepted=accepted
         )
         return None
-    seconds = [row[2] for row in rows if row[2] is not None]
-    prompts, answers = [row[0] for row in rows], [row[1] for row in rows]
+    prompts, answers, times, hashes = (
+        list(column) for column in zip(*rows, strict=True)
+    )
+    seconds = [time for time in times if time is not None]
+    pieces = [each for each in hashes if each is not None]
+    begin = all(pieces) and len(pieces) == len(rows)
+    hashed = Hashed(tokens=HASHED_TOKENS, pieces=pieces) if begin else None
+    if hashed:
+        asked.given.setdefault("router", "cache-aware")
     if len(seconds) < len(rows):
-        return Traffic(prompts, answers)
-    return Traffic(prompts, answers, [each - seconds[0] for each in seconds])
+        return Traffic(prompts, answers, hashed=hashed)
+    since = [each - seconds[0] for each in seconds]
+    return Traffic(prompts, answers, since, hashed)
 
 
 def _rows(text: str) -> tuple[list[str], Iterable[tuple[int, Mapping[str, object]]]]:
@@ -200,8 +215,11 @@ def _second(text: str, before: datetime | None) -> datetime:
     return moment
 
 
-def _requests(text: str) -> list[tuple[int, int, float | None]]:
-    """Read prompt, output and, where it is said, time of each request."""
+_Request: TypeAlias = "tuple[int, int, float | None, list[int] | None]"
+
+
+def _requests(text: str) -> list[_Request]:
+    """Read prompt, output and, where they are said, time and hashes of each request."""
     names, read = _rows(text)
     columns = [
         next((name for name in known if name in names), None)
@@ -212,7 +230,7 @@ def _requests(text: str) -> list[tuple[int, int, float | None]]:
         missing = [known[0] for known in (PROMPTS, ANSWERS) if not {*known} & {*names}]
         message = f"no column {' and no column '.join(sorted(missing))}"
         raise ValueError(message)
-    rows: list[tuple[int, int, float | None]] = []
+    rows: list[_Request] = []
     latest, line = -LARGEST_QUANTITY, 0
     try:
         for at, row in read:
@@ -220,7 +238,8 @@ def _requests(text: str) -> list[tuple[int, int, float | None]]:
             cell = None if time is None else row.get(time)
             seconds = None if cell in (None, "") else TIMES[time or ""](f"{cell}")
             latest = _after(seconds, latest)
-            rows.append((_tokens(row.get(prompt)), _tokens(row.get(answer)), seconds))
+            sizes = (_tokens(row.get(prompt)), _tokens(row.get(answer)))
+            rows.append((*sizes, seconds, _hashes(row.get(HASHES))))
     except ValueError as error:
         message = f"line {line}: {error}"
         raise ValueError(message) from error
@@ -235,6 +254,18 @@ def _after(seconds: float | None, latest: float) -> float:
         message = f"{seconds:g} seconds after {latest:g}"
         raise ValueError(message)
     return seconds
+
+
+def _hashes(cell: object) -> list[int] | None:
+    """Read the hashes of a prompt: a list, or numbers between spaces."""
+    if cell is None:
+        return None
+    each = cell if isinstance(cell, list) else f"{cell}".split()
+    told = [f"{hash_}" for hash_ in each]
+    if not all(hash_.isdecimal() and len(hash_) < MOST_DIGITS for hash_ in told):
+        message = f"`{f'{cell}'[:MOST_DIGITS]}` are no hashes"
+        raise ValueError(message)
+    return [int(hash_) for hash_ in told]
 
 
 def _tokens(cell: object) -> int:

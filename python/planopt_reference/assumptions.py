@@ -109,6 +109,11 @@ class Cost:
     rack_kilowatts: float = 0.0
     freight: float = 0.0
     spares: float = 0.0
+    memory_usd_per_tb: float = 0.0
+    cache_disk_usd: float = 0.0
+    memory_bytes: float = 0.0
+    """That each host is bought with for KV caches; so are disks."""
+    disks: float = 0.0
     carbon_kg_per_kwh: float | None = None
 
 
@@ -262,6 +267,8 @@ def _cost(table: Table) -> Cost:
         rack_kilowatts=units.share(table.get("rack_kilowatts", 0)),
         freight=units.share(table.get("freight", 0)),
         spares=units.share(table.get("spares", 0)),
+        memory_usd_per_tb=_usd(table, "memory"),
+        cache_disk_usd=_usd(table, "disks"),
         carbon_kg_per_kwh=(
             units.share(table["carbon_kg_per_kwh"])
             if "carbon_kg_per_kwh" in table

@@ -44,7 +44,7 @@ def fact_mismatches(plan: Document, cost: Cost) -> Iterator[Mismatch]:
             yield from compared(field, fact["digest"], expected, "of its table")
     counted = asdict(cost)
     rates = facts["rates"]
-    known = {name for name, rate in counted.items() if rate is not None} - _OF_FITS
+    known = {name for name, rate in counted.items() if rate is not None} - _NO_RATES
     for name in sorted({*rates, *known}):
         why, field = "as it is counted", f"facts.rates.{name}"
         yield from compared(field, rates.get(name), counted.get(name), why)
@@ -65,8 +65,8 @@ def fact_mismatches(plan: Document, cost: Cost) -> Iterator[Mismatch]:
     yield from compared("facts.prices", facts["prices"], paid, "of the bill")
 
 
-# What is no rate of money but of the assumptions, which are carried whole.
-_OF_FITS: Final = {"load_fraction"}
+# No rates of money: of the assumptions, which are carried whole, and of the question.
+_NO_RATES: Final = {"load_fraction", "memory_bytes", "disks"}
 
 
 def _digest(table: object) -> str:

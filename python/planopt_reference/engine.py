@@ -107,23 +107,27 @@ class Engine:
         return everybody
 
     def _serve(self) -> None:
-        coming = self.coming
         now = 0.0
-        while True:
-            starts = self.accepts if self.accepts > now and self._wants() else math.inf
-            times = [micro_batch.ends for micro_batch in self.micro_batches]
-            times += [coming[0].comes] if coming else []
-            now = min([*times, starts])
-            if now == math.inf:
-                return
-            for micro_batch in self.micro_batches:
-                if micro_batch.ends <= now:
-                    self._finish(micro_batch, now)
-            while coming and coming[0].comes <= now:
-                self._arrive(coming.pop(0), now)
-            for micro_batch in self.micro_batches:
-                if micro_batch.ends == math.inf and self.accepts <= now:
-                    self._start(micro_batch, now)
+        while (now := self.next(now)) < math.inf:
+            self.advance(now)
+
+    def next(self, now: float) -> float:
+        """Say when something happens after `now`."""
+        starts = self.accepts if self.accepts > now and self._wants() else math.inf
+        times = [micro_batch.ends for micro_batch in self.micro_batches]
+        times += [self.coming[0].comes] if self.coming else []
+        return min([*times, starts])
+
+    def advance(self, now: float) -> None:
+        """Do what is due."""
+        for micro_batch in self.micro_batches:
+            if micro_batch.ends <= now:
+                self._finish(micro_batch, now)
+        while self.coming and self.coming[0].comes <= now:
+            self._arrive(self.coming.pop(0), now)
+        for micro_batch in self.micro_batches:
+            if micro_batch.ends == math.inf and self.accepts <= now:
+                self._start(micro_batch, now)
 
     def _arrive(self, each: Sequence_, _: float) -> None:
         self.line.append(each)
@@ -174,8 +178,8 @@ class Engine:
             each.first = now
         if each.put_out == each.output:
             each.end = now
-            micro_batch.members.remove(each)
             self._leave(each)
+            micro_batch.members.remove(each)
 
     def _found(self, _: Sequence_, /) -> tuple[int, int]:
         """Say how many pages of a prompt are here, and how many nobody holds."""
@@ -215,8 +219,8 @@ class Engine:
                     each.pages = pages
                 return
             latest = max(micro_batch.members, key=lambda each: each.admitted)
-            micro_batch.members.remove(latest)
             self._leave(latest)
+            micro_batch.members.remove(latest)
             latest.to_read = latest.prompt + latest.put_out
             latest.cached = 0
             self.line.insert(0, latest)

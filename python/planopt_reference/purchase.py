@@ -23,6 +23,8 @@ RACK_LINES: Final = {
     "management": "Management ports of a host",
     "storage": "Storage for an accelerator",
     "racks": "Racks and power strips",
+    "memory": "Memory of a host for KV caches",
+    "disks": "Disks of a host for KV caches",
     "freight": "Freight and integration",
     "spares": "Spare parts",
 }
@@ -481,19 +483,20 @@ def rack_lines(
     stored: int = 0,
 ) -> Iterator[Line]:
     """Yield what hosts in racks are bought with beside their parts."""
-    if not machine.rack_units:
-        return
     cost = facts.assumptions.cost
+    in_rack = bool(machine.rack_units)
     whole = sum(line.price for line in parts)
     racks = machine.rack_units / UNITS_OF_A_RACK
     if cost.rack_kilowatts:
         watts = machine.power + machine.slots * (card.power or 0.0)
         racks = max(racks, watts / 1000 / cost.rack_kilowatts)
     for kind, quantity, dollars in (
-        ("front_end", accelerators, cost.front_end_usd_per_accelerator),
-        ("management", hosts, cost.management_usd_per_host),
-        ("storage", stored, cost.storage_usd_per_accelerator),
-        ("racks", hosts, racks * cost.racks_usd_per_rack),
+        ("front_end", in_rack * accelerators, cost.front_end_usd_per_accelerator),
+        ("management", in_rack * hosts, cost.management_usd_per_host),
+        ("storage", in_rack * stored, cost.storage_usd_per_accelerator),
+        ("racks", in_rack * hosts, racks * cost.racks_usd_per_rack),
+        ("memory", hosts, cost.memory_bytes / 1e12 * cost.memory_usd_per_tb),
+        ("disks", hosts, cost.disks * cost.cache_disk_usd),
     ):
         each = round(dollars * facts.gross * MICRO_USD_PER_USD)
         if quantity and each:
@@ -501,7 +504,7 @@ def rack_lines(
             one = replace(line, quantity=1, unit_price=line.price)
             yield one if line.is_sum else line
     for kind, share in (("freight", cost.freight), ("spares", cost.spares)):
-        if share and whole:
+        if in_rack and share and whole:
             yield Line(kind, kind, RACK_LINES[kind], 1, round(whole * share))
 
 

@@ -39,6 +39,8 @@ UNUSED_SEED: Final = 90_210
 JUDGED_REQUESTS: Final = 100_000
 SECONDS_OF_A_COMMAND: Final = 300
 OF_A_CLASS: Final = 8
+OF_SESSIONS: Final = 10
+"""Beside the sixty."""
 
 CASES: Final = Path(__file__).with_name("sixty_cases.txt")
 """Of the issue, in the words of today."""
@@ -85,6 +87,7 @@ def drawn(seed: int) -> list[Question]:
     }
     for kind, make in makers.items():
         found += [Question(kind, make(draw)) for _ in range(OF_A_CLASS)]
+    found += [Question("sessions", _sessions(draw)) for _ in range(OF_SESSIONS)]
     return found
 
 
@@ -147,6 +150,18 @@ def _rented(draw: random.Random) -> str:
     acquire = draw.choice(("rent", "rent", "both"))
     load = f"--request-rate {rate}/s {_lengths(draw)} {_promises(draw)}"
     return f"solve --model {model} --procurement {acquire} {load}"
+
+
+def _sessions(draw: random.Random) -> str:
+    model = draw.choice((*SMALL, *MIDDLE, *LARGE))
+    workload = draw.choice(("agentic-coding", "assistant", "rag-chat"))
+    load = f"--workload {workload} --sessions {draw.choice((20, 50, 200, 1000))}"
+    ttft = draw.choice(("2s", "5s", "10s"))
+    promises = f"--ttft {ttft} --target {draw.choice((15, 30))}tok/s"
+    tier = draw.choice(("", "", " --host-cache 1TB", " --extra-memory 2TB"))
+    router = draw.choice(("", "", "", " --router hash", " --router cache-aware"))
+    said = f"{load} {promises}{tier}{router} {_some(draw, RACK, 2)}"
+    return f"solve --model {model} --weights fp8 --datacenter {said}"
 
 
 def _training(draw: random.Random) -> str:

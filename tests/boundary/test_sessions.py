@@ -84,6 +84,10 @@ def test_a_hit_rate_that_is_given_is_taken() -> None:
     ("options", "about"),
     [
         ({"turns": 3}, "of which sessions?"),
+        ({"router": "hash"}, "for whose prompts?"),
+        ({"host_cache": "1TB"}, "for whose prompts?"),
+        ({"sessions": 3, "host_cache": "3TB"}, "what each host has"),
+        ({"sessions": 3, "cache_disks": 1, "engine": "trtllm"}, "no cache on disks"),
         ({"sessions": 3, "workload": "chat"}, "says nothing of sessions"),
         ({"sessions": 3, "users": 3}, "both say how many ask"),
         ({"sessions": 3, "prompt": 900}, "both say how long prompts are"),
@@ -137,3 +141,45 @@ def test_sessions_are_bought_for_with_a_time_to_wait() -> None:
     with pytest.raises(planopt.InputError) as refused:
         planopt.solve(**{**BOUGHT, "ttft": None}, sessions=40)
     assert "--ttft" in str(refused.value)
+
+
+def test_what_hosts_are_bought_with_is_on_the_bill() -> None:
+    plan = planopt.solve(**BOUGHT, sessions=40, extra_memory="2TB", cache_disks=2)
+    bill = {each.kind: each for each in plan.bill_of_materials}
+    hosts = bill["host"].quantity
+    # DDR5 at $12.6 a GB, disks at $10,950.
+    assert bill["memory"].price_usd == pytest.approx(hosts * 2000 * 12.6)
+    assert bill["disks"].price_usd == pytest.approx(hosts * 2 * 10_950)
+    assert planopt.verify(plan)
+    (deployment,) = plan.deployments
+    assert deployment.evaluation.under_load is not None
+    sessions = deployment.evaluation.under_load.sessions
+    assert sessions is not None
+    assert [each.name for each in sessions.tiers] == ["host", "disk"]
+
+
+def test_routers_change_what_is_found() -> None:
+    hits = {
+        router: sessions_of(asked(sessions=60, replicas=4, router=router)).hit_rate
+        for router in ("even", "random", "cache-aware")
+    }
+    assert hits["even"] > 0.96
+    assert hits["cache-aware"] > hits["even"] - 0.03
+    assert hits["random"] < hits["even"] - 0.1
+
+
+def test_a_batch_is_through_by_its_deadline() -> None:
+    batch: dict[str, Any] = {
+        "model": "llama-3.1-8b",
+        "workload": "batch",
+        "num_prompts": 1_000_000,
+        "accelerators": "l40s",
+    }
+    plan = planopt.solve(**batch, deadline="8h")
+    assert plan.request.requests_per_second == pytest.approx(1e6 / 8 / 3600)
+    assert (plan.totals.requests_per_second or 0.0) >= 0.99 * 1e6 / 8 / 3600
+    assert planopt.verify(plan)
+    longer = planopt.solve(**batch, deadline="24h")
+    assert (longer.price_usd or 0.0) < (plan.price_usd or 0.0)
+    with pytest.raises(planopt.InputError, match="by when"):
+        planopt.solve(**batch)

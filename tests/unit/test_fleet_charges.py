@@ -43,6 +43,8 @@ def test_what_a_unit_is_sold_for_is_not_written_off(
         rack_kilowatts=0.0,
         freight=0.0,
         spares=0.0,
+        memory_usd_per_tb=0.0,
+        cache_disk_usd=0.0,
         hosted_usd_per_million_tokens=None,
         carbon_kg_per_kwh=None,
     )

@@ -84,6 +84,8 @@ class CostAssumptions(Struct, frozen=True):
     rack_kilowatts: float
     freight: float
     spares: float
+    memory_usd_per_tb: float
+    cache_disk_usd: float
     hosted_usd_per_million_tokens: float | None
     carbon_kg_per_kwh: float | None
 

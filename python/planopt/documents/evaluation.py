@@ -107,11 +107,9 @@ class CacheTier(Struct, frozen=True):
     """Tokens of prompts that were fetched from it, over all tokens of prompts."""
 
 
-class Sessions(Struct, frozen=True, kw_only=True):
-    """Sessions under a load, and what they find of what was said before."""
+class PrefixCache(Struct, frozen=True, kw_only=True):
+    """What prompts find of what was read before."""
 
-    alive: int
-    """Sessions at the same time, on all replicas."""
     hit_rate: float
     """Tokens of prompts that were found in the cache, over all tokens of prompts."""
     all_hit_rate: float
@@ -119,16 +117,31 @@ class Sessions(Struct, frozen=True, kw_only=True):
     kv_tokens: int
     """Tokens that the KV cache of a replica holds."""
     needed_kv_tokens: int
-    """Tokens that its sessions keep between their turns, on average."""
-    ended: int
-    """Sessions that ended in the simulation."""
+    """Tokens that its sessions keep between their turns, on average; of a trace, those
+    of which 99 % of what could be is found."""
+    imbalance: float
+    """Tokens of prompts that the busiest replica reads over those of the mean one."""
     tiers: tuple[CacheTier, ...] = ()
     """Where caches are kept beside the accelerators' memory."""
+
+    @property
+    def whose(self) -> str:
+        """Who keeps what is needed."""
+        return "sessions keep" if isinstance(self, Sessions) else "the trace wants"
 
     @property
     def thrashes(self) -> bool:
         """Whether what is read again takes the room of what would be found."""
         return self.all_hit_rate - self.hit_rate > THRASH
+
+
+class Sessions(PrefixCache, frozen=True, kw_only=True):
+    """Sessions under a load, and what they find of what was said before."""
+
+    alive: int
+    """Sessions at the same time, on all replicas."""
+    ended: int
+    """Sessions that ended in the simulation."""
 
 
 class UnderLoad(Struct, frozen=True, kw_only=True):
@@ -138,6 +151,8 @@ class UnderLoad(Struct, frozen=True, kw_only=True):
     """Who each wait for their answer; none where requests come of their own accord."""
     sessions: Sessions | None = None
     """What sessions find, where these are the users."""
+    prefix_cache: PrefixCache | None = None
+    """What prompts of a trace find, where it says which begin alike."""
     requests_per_second: float | None = None
     tokens_per_second: float | None = None
     """Output tokens of the requests that are answered."""

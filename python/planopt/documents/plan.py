@@ -82,6 +82,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """Tokens that all prompts begin with, where the workload does not say."""
     think_seconds: float | None = None
     """From an answer to the next prompt, where the workload does not say."""
+    num_prompts: int | None = None
+    """Requests of a batch: over its deadline they are `requests_per_second`."""
     load: str | None = None
     """What is judged: ``open``, ``closed``, ``benchmark``, or ``steady`` steps."""
     arrival_cv: float | None = None
@@ -105,12 +107,12 @@ class Request(Struct, frozen=True, kw_only=True):
     """Chance that a drafted token is accepted."""
     engine_name: str | None = None
     """Engine that serves; none leaves kernels as they were measured."""
-    engine: dict[str, int | str] = {}
+    engine: dict[str, int | float | str] = {}
     """Policy and limits of the engine under a load, where they are not assumed."""
     tokens: float | None = None
     """Tokens of a training run."""
     deadline_seconds: float | None = None
-    """Time that a training run may take."""
+    """Time that a training run may take, or a batch of requests."""
     seq_len: int | None = None
     """Tokens of a sequence that is trained on."""
     global_batch: int | None = None

@@ -56,26 +56,27 @@ def cold_load(
 
 
 def displaced(load: UnderLoad | None) -> Iterator[PlanWarning]:
-    """Warn of sessions that push each other out of the cache."""
-    sessions = None if load is None else load.sessions
-    if sessions is None or not sessions.thrashes:
+    """Warn of prompts that push each other out of the cache."""
+    cache = None if load is None else load.sessions or load.prefix_cache
+    if cache is None or not cache.thrashes:
         return
     yield PlanWarning(
         code="W013",
-        message=f"thrash: {sessions.hit_rate:.1%} of prompts found, of "
-        f"{sessions.all_hit_rate:.1%} that could be: KV for "
-        f"{sessions.kv_tokens / 1e6:.3g}M tokens a replica, sessions keep "
-        f"{sessions.needed_kv_tokens / 1e6:.3g}M",
-        help="more replicas, --kv fp8, or fewer sessions: what is read again takes the "
-        "room of what would be found",
+        message=f"thrash: {cache.hit_rate:.1%} of prompts found, of "
+        f"{cache.all_hit_rate:.1%} that could be: KV for "
+        f"{cache.kv_tokens / 1e6:.3g}M tokens a replica, {cache.whose} "
+        f"{cache.needed_kv_tokens / 1e6:.3g}M",
+        help="more replicas, --kv fp8, --host-cache, or fewer sessions: what is read "
+        "again takes the room of what would be found",
     )
 
 
 def cold_plan(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     """Warn of a plan whose prompts are long."""
-    if question.problem.prefix_hit_rate is not None or question.problem.session_load:
+    problem = question.problem
+    if problem.prefix_hit_rate is not None or problem.finds:
         return
-    judged = question.problem.percentile is not None
+    judged = problem.percentile is not None
 
     def outcome(hits: float) -> str | None:
         if judged:

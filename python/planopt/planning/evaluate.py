@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import field
 from msgspec.structs import replace as with_changes
 
 from planopt.catalog.entries import Pricing
@@ -48,6 +49,8 @@ class Configuration(Pricing, frozen=True, kw_only=True):
     prefix_hit_rate: float | None = None
     session_load: dict[str, object] | None = None
     """How the turns of sessions follow each other, where users are these."""
+    cost: dict[str, float] = field(default_factory=dict)
+    """What of it is assumed otherwise, and what hosts are bought with."""
     assumptions: str
     assumed: tuple[Assumed, ...]
 
@@ -86,7 +89,7 @@ def evaluated(asked: Asked, catalog: Catalog | None = None) -> EvaluationDocumen
     read = asked.question(opened.native, Configuration)
     request, reading, scheduler = read.asked, read.prefill, read.scheduler
     model = request["model"]
-    opened = opened.paid(Pricing.of(read))
+    opened = opened.paid(Pricing.of(read)).with_cost(read.cost)
     document = opened.ask("evaluate_serving", request, EvaluationDocument)
     candidate, replicas = document.candidate, document.replicas
     if candidate.offload is not None:
@@ -122,7 +125,7 @@ def evaluated(asked: Asked, catalog: Catalog | None = None) -> EvaluationDocumen
         if reading is not None:
             two = simulated_with(opened, scheduler, reading, request, load)
         latencies = two.latencies if two is not None else under(load)
-        if load.sessions is not None:
+        if load.sessions is not None or sizes.hashed is not None:
             came = None if latencies is None else latencies.under_load
             warnings = tuple(displaced(came))
         elif hits is None:

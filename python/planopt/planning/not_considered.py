@@ -43,9 +43,9 @@ _RENTED: Final = {
 _OF_SESSIONS: Final = NotConsidered(
     what="deployments",
     count=2,
-    names=("two pools", "routers that move sessions"),
+    names=("two pools", "other routers"),
     why="a session goes to the replica that has fewest, and stays",
-    help="evaluate serving --prefill-tp N for two pools, without sessions",
+    help="--router; evaluate serving --prefill-tp N for two pools, without sessions",
 )
 
 _ODD: Final = NotConsidered(

@@ -168,7 +168,7 @@ def _is_asked(problem: Problem) -> bool:
     one_layout = problem.batch is not None or problem.in_flight is not None
     return (
         problem.percentile is not None
-        and problem.session_load is None
+        and not problem.finds
         and problem.objective in AIMS
         and problem.procurement != "rent"
         and not (one_layout or problem.redundancy or problem.is_brief)

@@ -41,6 +41,11 @@ WIDE = 50_000
 as long again, some 30 microseconds a candidate."""
 TIMES = 2
 """By which sessions are longer, more, faster growing or sooner back."""
+TIERS = (
+    ("extra-memory", "memory_bytes", "2TB", 2e12),
+    ("cache-disks", "disks", "4", 4),
+)
+"""What each host may be bought with besides."""
 SHARE = 0.1
 """A step of what is measured: money, power, speed. Of what is counted it is one."""
 
@@ -121,7 +126,7 @@ def _higher_target(problem: Problem, chosen: Build) -> dict[str, Edit]:
 
 
 def _other_sessions(problem: Problem) -> dict[str, Edit]:
-    """Ask for sessions that last longer, grow faster or pause less."""
+    """Ask for sessions that grow more or pause less, and for more room."""
     if problem.session_load is None:
         return {}
     load = convert(problem.session_load, _Sessions)
@@ -137,6 +142,16 @@ def _other_sessions(problem: Problem) -> dict[str, Edit]:
         f"--turns {turns}": Edit({"turns": turns}),
         f"--grow {grow}": Edit({"grow": grow}),
         f"--think {think / TIMES:.3g}s": Edit({"think": think / TIMES}),
+        **_tiers(problem),
+    }
+
+
+def _tiers(problem: Problem) -> dict[str, Edit]:
+    """Ask for hosts with more memory, or with disks, for what is kept."""
+    return {
+        f"--{name} {said}": Edit({name.replace("-", "_"): figure})
+        for name, key, said, figure in TIERS
+        if key not in problem.cost
     }
 
 

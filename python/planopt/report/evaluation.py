@@ -118,7 +118,7 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
     if load is not None:
         shown += [] if load.overloaded else [_latencies(evaluation, load)]
         shown += [Parts("Load", [carried(load), f"by {load.by}"])]
-        shown += [Parts("Cache", found(load.sessions))] if load.sessions else []
+        shown += [Parts("Cache", cache)] if (cache := found(load)) else []
     prefill = evaluation.prefill
     prompt = time_line("Prefill", prefill.seconds, causes(prefill))
     pool = _prefill_pool(evaluation)

@@ -267,10 +267,10 @@ def _served(plan: Plan) -> list[Block]:
         )
         load = [carried(whole)]
     known = first.under_load or tokens
-    sessions = first.under_load and first.under_load.sessions
+    cache = found(first.under_load)
     lines = [
         Parts("Load", load if known else []),
-        *([Parts("Cache", found(sessions))] if sessions else []),
+        *([Parts("Cache", cache)] if cache else []),
         *time_and_memory(first),
     ]
     return [promises(plan), _money(plan), *_sold(plan), *lines, *_rented(plan)]

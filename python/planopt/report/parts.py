@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         Deployment,
         Memory,
         ServingEvaluation,
-        Sessions,
         TimeParts,
         UnderLoad,
     )
@@ -49,6 +48,8 @@ if TYPE_CHECKING:
 
 _BAR = 12  # characters of the longest bar
 GB = 1e9
+_BEHIND = {"host": "memory", "disk": "disks"}
+UNEVEN = 1.2  # times the mean work beyond which the busiest replica is told
 NAMES = 3
 """First names of what was not considered that are shown."""
 
@@ -269,22 +270,27 @@ def latencies(evaluation: ServingEvaluation) -> list[str]:
         if not load.users and load.concurrency is not None:
             who += f", {load.concurrency:.3g} at the same time on average"
         lines.append(f" Load  {who}: {carried(load)}")
-        lines += [f" Cache {'; '.join(found(load.sessions))}"] if load.sessions else []
+        cache = found(load)
+        lines += [f" Cache {'; '.join(cache)}"] if cache else []
     return lines
 
 
-def found(sessions: Sessions) -> list[str]:
-    """Say what of prompts is found, and what sessions keep."""
-    most, kept = percent(sessions.all_hit_rate), sessions.needed_kv_tokens
+def found(load: UnderLoad | None) -> list[str]:
+    """Say what of prompts is found, and what they need; nothing of other prompts."""
+    cache = load and (load.sessions or load.prefix_cache)
+    if not cache:
+        return []
+    most, kept = percent(cache.all_hit_rate), cache.needed_kv_tokens
+    uneven = cache.imbalance > UNEVEN
     return [
-        f"{percent(sessions.hit_rate)} of prompts found, of {most} that could be",
-        f"KV for {many(sessions.kv_tokens)} tokens a replica, "
-        f"sessions keep {many(kept)}",
+        f"{percent(cache.hit_rate)} of prompts found, of {most} that could be",
+        f"KV for {many(cache.kv_tokens)} tokens a replica, {cache.whose} {many(kept)}",
         *(
-            f"{percent(tier.hit_rate)} from the {tier.name}'s memory, which holds "
-            f"{many(tier.kv_tokens)}"
-            for tier in sessions.tiers
+            f"{percent(tier.hit_rate)} from the host's {_BEHIND[tier.name]}: "
+            f"{many(tier.kv_tokens)} tokens"
+            for tier in cache.tiers
         ),
+        *([f"the busiest replica reads {cache.imbalance:.2g}x"] if uneven else []),
     ]
 
 

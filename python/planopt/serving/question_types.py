@@ -44,6 +44,11 @@ class Problem(Market, frozen=True, kw_only=True):
     """Whether no replica may span hosts."""
 
     @property
+    def finds(self) -> bool:
+        """Whether prompts find in a cache what was read before."""
+        return self.session_load is not None or self.sizes.hashed is not None
+
+    @property
     def whole_load(self) -> Load | None:
         """The load that the whole purchase is judged under."""
         if self.arrivals is None:

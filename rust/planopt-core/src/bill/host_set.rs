@@ -118,6 +118,8 @@ impl<'a> HostSet<'a> {
             (PartKind::Management, hosts, lines.management_usd_per_host),
             (PartKind::Storage, stored, lines.storage_usd_per_accelerator),
             (PartKind::Racks, hosts, racks_usd),
+            (PartKind::Memory, hosts, lines.memory_usd_per_host),
+            (PartKind::Disks, hosts, lines.disks_usd_per_host),
         ] {
             if quantity > 0 && usd > 0.0 {
                 line(Part::Line(kind), quantity, Some(MicroUsd::from_usd(usd)));

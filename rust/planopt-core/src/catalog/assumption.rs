@@ -14,7 +14,7 @@ use super::entities::RackLines;
 use super::fields::{Fields, share};
 use super::host::ALL_REDUCE_CLASSES;
 use crate::format::Format;
-use crate::quantity::{Bytes, Dimension, Seconds};
+use crate::quantity::{Bytes, BytesPerSecond, Dimension, Seconds};
 use std::collections::BTreeMap;
 
 /// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
@@ -135,6 +135,16 @@ fn memory(fields: &mut Fields<'_>, general: Option<MemoryAssumptions>) -> Memory
             general.map_or(0, |own| own.input_copies),
             Fields::positive,
         ),
+        cache_disk: fields.or(
+            "cache_disk",
+            general.map_or(Bytes::ZERO, |own| own.cache_disk),
+            Fields::positive,
+        ),
+        cache_disk_bandwidth: fields.or(
+            "cache_disk_bandwidth",
+            general.map_or(BytesPerSecond::ZERO, |own| own.cache_disk_bandwidth),
+            Fields::positive,
+        ),
     }
 }
 
@@ -188,6 +198,7 @@ fn engine_shares(
                 fields.section(key, |own| HostCache {
                     layerwise: own.choice("fetch", &[("layerwise", true), ("waits", false)]),
                     on_eviction: own.choice("write", &[("on-eviction", true), ("through", false)]),
+                    disks: own.flag("disks"),
                 })
             }),
         },
@@ -361,7 +372,11 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
             rack_kilowatts: line(fields, "rack_kilowatts", Dimension::Number),
             freight: line(fields, "freight", Dimension::Share),
             spares: line(fields, "spares", Dimension::Share),
+            memory_usd_per_host: 0.0,
+            disks_usd_per_host: 0.0,
         },
+        memory_usd_per_tb: line(fields, "memory", Dimension::Usd),
+        cache_disk_usd: line(fields, "disks", Dimension::Usd),
         load_fraction: fields.number("load_fraction", Dimension::Share),
         hosted_usd_per_million_tokens: fields.optional("hosted_million_tokens", |fields, key| {
             fields.number(key, Dimension::Usd)

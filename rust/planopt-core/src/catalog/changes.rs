@@ -246,13 +246,20 @@ impl Catalog {
             management_usd_per_host: lines.management_usd_per_host * self.gross,
             storage_usd_per_accelerator: lines.storage_usd_per_accelerator * self.gross,
             racks_usd_per_rack: lines.racks_usd_per_rack * self.gross,
+            memory_usd_per_host: lines.memory_usd_per_host * self.gross,
+            disks_usd_per_host: lines.disks_usd_per_host * self.gross,
             ..lines
+        };
+        let on_a_desk = RackLines {
+            memory_usd_per_host: taxed.memory_usd_per_host,
+            disks_usd_per_host: taxed.disks_usd_per_host,
+            ..RackLines::default()
         };
         for Entry { entity, .. } in self.hosts.values_mut() {
             entity.lines = if entity.rack_units > 0.0 {
                 taxed
             } else {
-                RackLines::default()
+                on_a_desk
             };
         }
     }
@@ -288,6 +295,10 @@ pub struct CostChoice {
     pub freight: Option<f64>,
     /// Spare parts, as a share of all parts.
     pub spares: Option<f64>,
+    /// Memory that each host is bought with beside its own, bytes.
+    pub memory_bytes: Option<f64>,
+    /// Disks that each host is bought with for KV caches.
+    pub disks: Option<f64>,
     /// People who look after a rack, dollars per year.
     pub staff_usd_per_rack_year: Option<f64>,
     /// Interest of a year.
@@ -295,6 +306,8 @@ pub struct CostChoice {
     /// Kilograms of carbon dioxide for a kWh.
     pub carbon_kg_per_kwh: Option<f64>,
 }
+
+const TERABYTE: f64 = 1e12;
 
 impl CostChoice {
     /// Puts what is given in the place of assumptions.
@@ -320,6 +333,12 @@ impl CostChoice {
             (&mut lines.spares, self.spares),
         ] {
             *line = other.unwrap_or(*line);
+        }
+        if let Some(bytes) = self.memory_bytes {
+            lines.memory_usd_per_host = bytes / TERABYTE * cost.memory_usd_per_tb;
+        }
+        if let Some(disks) = self.disks {
+            lines.disks_usd_per_host = disks * cost.cache_disk_usd;
         }
         cost.carbon_kg_per_kwh = self.carbon_kg_per_kwh.or(cost.carbon_kg_per_kwh);
     }

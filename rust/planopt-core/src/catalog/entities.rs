@@ -175,6 +175,10 @@ pub struct RackLines {
     pub freight: f64,
     /// Spare parts, as a share of all parts.
     pub spares: f64,
+    /// Memory for KV caches beside that of a host, dollars: in racks or not.
+    pub memory_usd_per_host: f64,
+    /// Disks for the same.
+    pub disks_usd_per_host: f64,
 }
 
 /// A host that accelerators are put into, or a complete machine that comes with them.

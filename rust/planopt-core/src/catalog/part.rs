@@ -28,6 +28,10 @@ pub enum PartKind {
     Storage,
     /// Racks with their power strips.
     Racks,
+    /// Memory of hosts for KV caches, beside their own.
+    Memory,
+    /// Disks of hosts for KV caches.
+    Disks,
     /// Freight and integration.
     Freight,
     /// Spare parts.
@@ -42,6 +46,8 @@ impl PartKind {
             Self::Management => Some(("Management ports of a host", "management")),
             Self::Storage => Some(("Storage for an accelerator", "storage")),
             Self::Racks => Some(("Racks and power strips", "racks")),
+            Self::Memory => Some(("Memory of a host for KV caches", "memory")),
+            Self::Disks => Some(("Disks of a host for KV caches", "disks")),
             Self::Freight => Some(("Freight and integration", "freight")),
             Self::Spares => Some(("Spare parts", "spares")),
             _ => None,

@@ -2,6 +2,7 @@
 
 use super::lengths::Lengths;
 use super::sessions::Sessions;
+use crate::quantity::real;
 use serde::Deserialize;
 
 /// When requests arrive.
@@ -39,6 +40,22 @@ pub enum Arrivals {
     },
 }
 
+impl Arrivals {
+    /// Requests per second, or users who wait for their answers.
+    pub(crate) fn asked(&self) -> f64 {
+        match self {
+            Self::Poisson { per_second } | Self::Gamma { per_second, .. } => *per_second,
+            Self::Closed { users, .. } => f64::from(*users),
+            Self::Trace { seconds } => match (seconds.first(), seconds.last()) {
+                (Some(first), Some(last)) if last > first => {
+                    real(seconds.len() as u64 - 1) / (last - first)
+                }
+                _ => 0.0,
+            },
+        }
+    }
+}
+
 /// How users who wait for their answers begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -68,7 +85,20 @@ pub enum Sizes {
         prompt: Vec<u32>,
         /// Tokens of outputs.
         output: Vec<u32>,
+        /// What prompts begin with, where that is known.
+        #[serde(default)]
+        hashed: Option<Hashed>,
     },
+}
+
+/// Prompts in pieces of which it is known which are alike, with all that stands before them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hashed {
+    /// Tokens of a piece; the last of a prompt may have fewer.
+    pub tokens: u32,
+    /// Pieces of each prompt: those alike have one number.
+    pub pieces: Vec<Vec<u64>>,
 }
 
 /// A load.

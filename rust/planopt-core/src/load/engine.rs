@@ -1,5 +1,6 @@
 //! Options of an engine.
 
+use super::router::Routing;
 use crate::catalog::Policy;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,14 @@ pub struct EngineOptions {
     pub batch_wait_steps: Option<u32>,
     /// Share of a step's tokens that ends that wait.
     pub batch_wait_share: Option<f64>,
-    /// Memory of a replica's hosts for caches that accelerators give up, in bytes.
+    /// Memory of each host for caches that accelerators give up, in bytes.
     pub host_cache_bytes: Option<f64>,
+    /// The same that each host is bought with beside its own.
+    pub extra_memory_bytes: Option<f64>,
+    /// Disks that each host is bought with for the same.
+    pub cache_disks: Option<u32>,
+    /// Who gets which turn of a session.
+    pub router: Option<Routing>,
+    /// What a token in an engine counts beside one that has to be read.
+    pub router_load_weight: Option<f64>,
 }

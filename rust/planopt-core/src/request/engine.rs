@@ -13,7 +13,7 @@ use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes};
 use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
     AffineStep, EngineLimits, Estimator, Objectives, Pool, Remembered, ReplicaSteps, Run,
-    SessionsKept, Traffic, Transfer, Turns, limits, simulate, simulate_disaggregated,
+    SessionsKept, Traffic, Transfer, limits, of_sessions, simulate, simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
@@ -169,7 +169,7 @@ pub fn simulate_serving(
         },
     )?;
     let engines = front.unwrap_or_default();
-    let sessions = request.sessions(configuration.layout().replicas, &engines);
+    let sessions = request.kept(configuration.layout().replicas, &engines);
     Ok(match outcome {
         Ok(report) => SimulationAnswer {
             feasible: true,
@@ -210,8 +210,15 @@ pub fn estimate_serving(
         &configuration,
         &request.scheduler,
         |steps, limits| {
-            let estimator = Estimator::new(steps, limits, traffic, overhead);
-            Ok(Ok(estimator.at(&request.load.arrivals, replicas)))
+            let alive = request.load.arrivals.asked();
+            let of_sessions = of_sessions(steps, limits, traffic, overhead, (alive, replicas));
+            Ok(Ok(of_sessions.map_or_else(
+                || {
+                    let estimator = Estimator::new(steps, limits, traffic, overhead);
+                    estimator.at(&request.load.arrivals, replicas)
+                },
+                |(_, estimate)| estimate,
+            )))
         },
     )?;
     Ok(match estimated {
@@ -266,10 +273,11 @@ fn with_engine<T>(
     let question = request.offloaded_to(system.host, question, &assumptions)?;
     let in_flight = layout.in_flight;
     if let (Some(wanted), Some(memory)) = (options.host_cache_bytes, system.host.stores.memory) {
-        let hosts = layout.accelerators().div_ceil(system.slots).max(1);
-        let most = memory.0 * f64::from(hosts);
+        let most = memory.0;
         if wanted > most {
-            let accepted = format!("at most {:.0} GB, the memory of its hosts", most / 1e9);
+            let gigabytes = most / 1e9;
+            let accepted =
+                format!("at most {gigabytes:.0} GB, what each host has; --extra-memory buys more");
             return Err(vec![wrong_option(
                 "host_cache",
                 format!("{:.0} GB", wanted / 1e9),
@@ -320,15 +328,20 @@ impl SimulateServing {
         })
     }
 
-    /// What the sessions of one of so many replicas keep, if the load is of these.
-    fn sessions(&self, replicas: u32, engines: &[EngineLimits]) -> Option<SessionsKept> {
-        let sessions = self.load.sessions.as_ref()?;
-        let Arrivals::Closed { users, .. } = self.load.arrivals else {
-            return None;
-        };
-        let alive = f64::from(users) / f64::from(replicas);
+    /// What the sessions of one of so many replicas keep, or requests of a trace, if the load is of
+    /// these.
+    fn kept(&self, replicas: u32, engines: &[EngineLimits]) -> Option<SessionsKept> {
         let limits = engines.first()?;
-        Some(Turns::of(sessions).kept(alive, limits))
+        let replicas = f64::from(replicas);
+        let traffic = Traffic::of(&self.load);
+        let of_trace = traffic.footprint().map(|footprint| {
+            let needed = footprint.needed() / replicas;
+            SessionsKept::of(footprint.all_hit_rate, needed, limits)
+        });
+        of_trace.or_else(|| {
+            let alive = self.load.arrivals.asked() / replicas;
+            Some(traffic.turns()?.kept(alive, limits))
+        })
     }
 
     /// Checks that the load can be one.
@@ -382,7 +395,17 @@ impl SimulateServing {
             Sizes::Independent { prompt, output } => {
                 lengths_can_be(prompt) && lengths_can_be(output)
             }
-            Sizes::Pairs { prompt, output } => !prompt.is_empty() && prompt.len() == output.len(),
+            Sizes::Pairs {
+                prompt,
+                output,
+                hashed,
+            } => {
+                let many = prompt.len();
+                let are_all = hashed
+                    .as_ref()
+                    .is_none_or(|each| each.pieces.len() == many && each.tokens > 0);
+                !prompt.is_empty() && output.len() == many && are_all
+            }
         };
         if !sizes_can_be {
             let accepted = "lengths above 0, weights from 0";

@@ -131,6 +131,7 @@ impl Promises {
             },
             output: traffic.mean_output(),
             at_random: !matches!(load.arrivals, Arrivals::Closed { .. }),
+            asked: load.arrivals.asked(),
             arrival_cv: match load.arrivals {
                 Arrivals::Gamma { cv, .. } => Some(cv),
                 _ => None,

@@ -249,18 +249,22 @@ impl<'a> Replica<'a> {
         sequences * f64::from(self.placement.degrees.dp) * real(self.question.context)
     }
 
-    /// Tokens whose caches fit so much memory of its hosts, and the seconds that one takes from there:
-    /// each accelerator fetches what it held, over its own line.
-    pub fn in_host(&self, memory: Bytes) -> (f64, f64) {
+    /// Tokens whose caches fit its share of so much of each host, and the seconds that one takes from
+    /// there: each accelerator fetches what it held, over its own line, and all of a host no faster than
+    /// so much is read at.
+    pub fn in_hosts(&self, of_each: Bytes, bandwidth: Option<BytesPerSecond>) -> (f64, f64) {
         let one = Batching {
             batch: 1,
             in_flight: 1,
         };
         let held = self.memory(one).kv_cache / real(self.question.context);
         let groups = f64::from(self.placement.degrees.dp);
-        let ranks = f64::from(self.placement.accelerators()) / groups;
-        let line = self.fabric.host_line().bandwidth;
-        (memory / (held * ranks), (held / line).0 / groups)
+        let accelerators = f64::from(self.placement.accelerators());
+        let hosts = accelerators / f64::from(self.placement.slots);
+        let of_token = held * (accelerators / groups);
+        let line = (held / self.fabric.host_line().bandwidth).0 / groups;
+        let read = bandwidth.map_or(0.0, |each| (of_token / (each * hosts)).0);
+        (of_each * hosts / of_token, line.max(read))
     }
 
     /// What is served.

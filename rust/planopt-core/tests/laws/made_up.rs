@@ -288,6 +288,8 @@ fn in_racks() -> RackLines {
         rack_kilowatts: 40.0,
         freight: 0.035,
         spares: 0.011,
+        memory_usd_per_host: 0.0,
+        disks_usd_per_host: 0.0,
     }
 }
 

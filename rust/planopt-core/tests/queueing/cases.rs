@@ -2,11 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use planopt_core::catalog::{Policy, RequestOverhead};
-use planopt_core::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
+use planopt_core::catalog::{HostCache, Policy, RequestOverhead};
+use planopt_core::load::{
+    Arrivals, KvPolicy, Lengths, Load, Router, Routing, Sessions, Sizes, Start, Think,
+};
 use planopt_core::serving::engine::{
-    BatchWait, EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Run, StepSeconds,
-    StepTime, StepWork, Traffic, Turns, most_in_time, most_per_second, simulate,
+    self, BatchWait, CacheTier, EngineLimits, Estimate, Estimator, Keeping, LoadReport, Objectives,
+    Pool, Run, StepSeconds, StepTime, StepWork, TIERS, Traffic, Turns, most_in_time,
+    most_per_second, simulate,
 };
 
 /// A step as a roofline makes it: weights are read whatever the number of tokens, and arithmetic
@@ -41,6 +44,7 @@ impl StepTime for Roofline {
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) step: Roofline,
+    pub(crate) replicas: u32,
     pub(crate) limits: EngineLimits,
     pub(crate) load: Load,
     /// Requests per second over what the engine can do at most.
@@ -146,7 +150,8 @@ pub(crate) fn case(number: u64) -> Case {
         kv_policy: dice.one_of(&[KvPolicy::Preempt, KvPolicy::Preempt, KvPolicy::Reserve]),
         receive_interval: 1,
         batch_wait: BatchWait::default(),
-        host: None,
+        tiers: [None; TIERS],
+        router: Router::default(),
     };
     let sizes = Sizes::Independent {
         prompt: dice.lengths(prompt_mean),
@@ -168,6 +173,7 @@ pub(crate) fn case(number: u64) -> Case {
     };
     let with = |load: Load, busy: f64| Case {
         step,
+        replicas: 1,
         limits,
         load,
         busy,
@@ -247,10 +253,45 @@ pub(crate) fn of_sessions(number: u64) -> Case {
     };
     Case {
         step,
+        replicas: 1,
         limits,
         load,
         busy: 0.0,
     }
+}
+
+/// The same on several replicas, behind any router, half of them with memory of their hosts.
+pub(crate) fn of_routed_sessions(number: u64) -> Case {
+    let mut case = of_sessions(number);
+    let mut dice = Dice(number.wrapping_mul(0xC2B2_AE3D_27D4_EB4F) + 7);
+    case.replicas = dice.one_of(&[1, 2, 4, 8]);
+    if let Arrivals::Closed { users, .. } = &mut case.load.arrivals {
+        *users *= case.replicas;
+    }
+    case.limits.router = Router {
+        routing: dice.one_of(&[
+            Routing::Even,
+            Routing::Hash,
+            Routing::Random,
+            Routing::RoundRobin,
+            Routing::CacheAware,
+        ]),
+        load_weight: 0.05,
+    };
+    if dice.roll() < 0.5 {
+        #[expect(clippy::cast_precision_loss, reason = "tokens")]
+        let kv_tokens = case.limits.kv_tokens as f64;
+        case.limits.tiers[0] = Some(CacheTier {
+            tokens: u64::from(whole(dice.scale(1.5, 8.0) * kv_tokens)),
+            seconds_per_token: dice.scale(0.01, 0.3) * case.step.per_token,
+            does: HostCache {
+                layerwise: dice.roll() < 0.5,
+                on_eviction: false,
+                disks: true,
+            },
+        });
+    }
+    case
 }
 
 /// Sessions on an engine that takes next to no time: what is found is a matter of its cache alone,
@@ -304,6 +345,7 @@ pub(crate) fn of_cache(number: u64) -> Case {
     let one = Lengths::Fixed { tokens: 1 };
     Case {
         step,
+        replicas: 1,
         limits: EngineLimits {
             kv_tokens: room as u64,
             ..EngineLimits::default()
@@ -333,25 +375,46 @@ impl Case {
             .at(&self.load.arrivals, 1.0)
     }
 
-    /// What its sessions find, by the estimate.
-    #[expect(clippy::cast_precision_loss, reason = "tokens")]
+    /// What its sessions find where turns take next to no time.
     pub(crate) fn hit_rate(&self) -> f64 {
-        let Arrivals::Closed { users, .. } = self.load.arrivals else {
-            return 0.0;
-        };
         let turns = self.load.sessions.as_ref().map(Turns::of);
+        #[expect(clippy::cast_precision_loss, reason = "tokens")]
         let room = self.limits.kv_tokens as f64;
-        turns.map_or(0.0, |turns| turns.hit_rate(f64::from(users), room, 0.0))
+        let keeping = Keeping::on_one(self.users(), room, 0.0);
+        turns.map_or(0.0, |turns| turns.hit_rate(&keeping))
+    }
+
+    /// What its sessions find, and how one replica serves them.
+    pub(crate) fn of_sessions(&self) -> Option<(f64, Estimate)> {
+        engine::of_sessions(
+            &self.step,
+            self.limits,
+            Traffic::of(&self.load),
+            RequestOverhead::default(),
+            (self.users(), f64::from(self.replicas)),
+        )
+    }
+
+    /// Whether a replica keeps five prompts of its sessions.
+    pub(crate) fn has_room(&self) -> bool {
+        let turns = self.load.sessions.as_ref().map(Turns::of);
+        #[expect(clippy::cast_precision_loss, reason = "tokens")]
+        let room = self.limits.kv_tokens as f64;
+        turns.is_none_or(|turns| room > 5.0 * turns.prompt.0)
+    }
+
+    fn users(&self) -> f64 {
+        match self.load.arrivals {
+            Arrivals::Closed { users, .. } => f64::from(users),
+            _ => 0.0,
+        }
     }
 
     /// What none like it can exceed, with tokens that take so long.
     pub(crate) fn bound(&self, tpot: f64) -> f64 {
-        most_per_second(
-            &self.step,
-            &self.limits,
-            &Traffic::of(&self.load),
-            Some(tpot),
-        )
+        let traffic = Traffic::of(&self.load);
+        let of_one = most_per_second(&self.step, &self.limits, &traffic, Some(tpot));
+        f64::from(self.replicas) * of_one
     }
 
     /// What none like it can exceed, with so many first tokens at most after so many seconds, where
@@ -372,7 +435,7 @@ impl Case {
     /// What the simulator says.
     pub(crate) fn simulate(&self, requests: u64, seed: u64) -> LoadReport {
         let pool = Pool {
-            replicas: 1,
+            replicas: self.replicas,
             limits: self.limits,
             step: &self.step,
         };
@@ -392,6 +455,7 @@ impl Case {
 /// short, and a step without prompts takes 5 ms.
 pub(crate) fn prompts_in_one_step(per_second: f64) -> Case {
     Case {
+        replicas: 1,
         step: Roofline {
             overhead: 5e-3,
             weights: 0.0,

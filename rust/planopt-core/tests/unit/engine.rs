@@ -2,7 +2,7 @@
 
 use super::arrivals::Source;
 use super::estimate::Traffic;
-use super::limits::{BatchWait, EngineLimits, HostTier, Transfer};
+use super::limits::{BatchWait, CacheTier, EngineLimits, Transfer};
 use super::remembered::Remembered;
 use super::report::{LoadReport, Objectives};
 use super::scheduler::Engine;
@@ -11,7 +11,9 @@ use super::simulate::{Pool, Run, simulate, simulate_disaggregated};
 use super::step::{AffineStep, StepSeconds, StepTime, StepWork};
 use super::table::StepTable;
 use crate::catalog::{HostCache, Policy, RequestOverhead};
-use crate::load::{Arrivals, KvPolicy, Lengths, Load, Sessions, Sizes, Start, Think};
+use crate::load::{
+    Arrivals, Hashed, KvPolicy, Lengths, Load, Router, Routing, Sessions, Sizes, Start, Think,
+};
 use crate::quantity::Seconds;
 use std::sync::atomic::AtomicBool;
 
@@ -744,7 +746,7 @@ fn found(load: &Load, kv_tokens: u64) -> LoadReport {
     found_behind(load, kv_tokens, None)
 }
 
-fn found_behind(load: &Load, kv_tokens: u64, host: Option<HostTier>) -> LoadReport {
+fn found_behind(load: &Load, kv_tokens: u64, host: Option<CacheTier>) -> LoadReport {
     let step = AffineStep {
         fixed: 5e-3,
         per_prefill_token: 1e-5,
@@ -752,7 +754,7 @@ fn found_behind(load: &Load, kv_tokens: u64, host: Option<HostTier>) -> LoadRepo
     };
     let limits = EngineLimits {
         kv_tokens,
-        host,
+        tiers: [host, None],
         token_budget: 2048,
         ..EngineLimits::default()
     };
@@ -814,8 +816,8 @@ fn sessions_that_displace_each_other_are_slower_the_more_there_are() {
     );
 }
 
-fn host(tokens: u64, seconds_per_token: f64, does: HostCache) -> HostTier {
-    HostTier {
+fn host(tokens: u64, seconds_per_token: f64, does: HostCache) -> CacheTier {
+    CacheTier {
         tokens,
         seconds_per_token,
         does,
@@ -835,7 +837,7 @@ fn a_host_that_copies_gives_what_it_holds_beyond_the_engine() {
     let large = found_behind(&load, room, Some(host(10 * room, 1e-6, through)));
     let all = Turns::of(load.sessions.as_ref().expect("sessions")).all_hit_rate;
     assert!((large.hit_rate - all).abs() < 0.02, "{large:?}");
-    assert!(large.host_hit_rate > 0.1, "{large:?}");
+    assert!(large.tier_hit_rates[0] > 0.1, "{large:?}");
     // Whoever gets what is given up needs no more than what is wanted beyond the engine.
     let given_up = HostCache {
         on_eviction: true,
@@ -868,6 +870,151 @@ fn what_is_fetched_is_waited_for_and_less_so_by_layers() {
         wait(6, 3e-5, layerwise),
     );
     assert!(during < after, "{after} {during}");
+}
+
+/// As many sessions as `replicas` with so much room have, behind a router.
+fn routed(routing: Routing, load_weight: f64, replicas: u32) -> LoadReport {
+    let step = AffineStep {
+        fixed: 5e-3,
+        per_prefill_token: 1e-5,
+        ..AffineStep::default()
+    };
+    let limits = EngineLimits {
+        kv_tokens: 400_000,
+        token_budget: 2048,
+        router: Router {
+            routing,
+            load_weight,
+        },
+        ..EngineLimits::default()
+    };
+    let pool = Pool {
+        replicas,
+        limits,
+        step: &step,
+    };
+    let load = sessions(40 * replicas);
+    let run = run(10_000 * u64::from(replicas));
+    simulate(&pool, &load, run, &AtomicBool::new(false))
+}
+
+const ROUTINGS: [Routing; 5] = [
+    Routing::Even,
+    Routing::Hash,
+    Routing::Random,
+    Routing::RoundRobin,
+    Routing::CacheAware,
+];
+
+#[test]
+fn one_replica_is_the_same_behind_every_router() {
+    let even = routed(Routing::Even, 0.05, 1);
+    for routing in ROUTINGS {
+        assert_eq!(routed(routing, 0.05, 1), even, "{routing:?}");
+    }
+}
+
+#[test]
+fn sessions_that_stay_find_more_and_numbers_are_uneven() {
+    let [even, hash, random, round_robin, aware] = ROUTINGS.map(|routing| routed(routing, 0.05, 8));
+    assert!(random.hit_rate < even.hit_rate - 0.2, "{even:?} {random:?}");
+    assert!((random.hit_rate - round_robin.hit_rate).abs() < 0.05);
+    assert!(aware.hit_rate > even.hit_rate - 0.05, "{even:?} {aware:?}");
+    assert!(hash.imbalance > even.imbalance, "{even:?} {hash:?}");
+    assert!(even.imbalance > 1.0 && even.imbalance < 1.5, "{even:?}");
+}
+
+/// A router that looks at nothing but caches does not send everybody where the system prompt is, and one
+/// that looks at nothing but load tears sessions from what they have said.
+#[test]
+fn caches_and_load_are_weighed() {
+    let [alone, usual, busy] = [0.0, 0.05, 50.0].map(|w| routed(Routing::CacheAware, w, 4));
+    assert!(alone.imbalance < 2.0, "{alone:?}");
+    assert!(
+        alone.hit_rate > usual.hit_rate - 0.05,
+        "{alone:?} {usual:?}"
+    );
+    assert!(busy.hit_rate < usual.hit_rate - 0.1, "{usual:?} {busy:?}");
+}
+
+#[test]
+fn disks_behind_memory_give_what_they_hold_beyond_it() {
+    let (load, room) = (sessions(60), 80_000);
+    let through = HostCache::default();
+    let step = AffineStep {
+        fixed: 5e-3,
+        per_prefill_token: 1e-5,
+        ..AffineStep::default()
+    };
+    let of = |tiers| {
+        let limits = EngineLimits {
+            kv_tokens: room,
+            tiers,
+            token_budget: 2048,
+            ..EngineLimits::default()
+        };
+        on_one(&step, limits, &load, run(20_000))
+    };
+    let memory = Some(host(room * 3 / 2, 1e-6, through));
+    let disk = Some(host(10 * room, 1e-6, through));
+    let [one, other, both] = [[memory, None], [None, disk], [memory, disk]].map(of);
+    assert!((both.hit_rate - other.hit_rate).abs() < 0.01, "{both:?}");
+    assert!(both.hit_rate > one.hit_rate + 0.02, "{one:?} {both:?}");
+    let [from_memory, from_disk] = both.tier_hit_rates;
+    assert!(
+        (from_memory - one.tier_hit_rates[0]).abs() < 0.03,
+        "{both:?}"
+    );
+    assert!(from_memory > 0.05 && from_disk > 0.02, "{both:?}");
+}
+
+/// Prompts of a trace that are alike are found once they have been answered, in the trace and not in
+/// what comes behind it.
+#[test]
+fn a_trace_is_found_once_in_each_of_its_runs() {
+    let prompt = vec![640; 4];
+    let traced = Load {
+        sizes: Sizes::Pairs {
+            prompt,
+            output: vec![2; 4],
+            hashed: Some(Hashed {
+                tokens: 64,
+                pieces: vec![
+                    (0..10).collect(),
+                    (20..30).collect(),
+                    (0..10).collect(),
+                    (0..5).chain(40..45).collect(),
+                ],
+            }),
+        },
+        ..load(
+            Arrivals::Closed {
+                users: 1,
+                think_seconds: 1.0,
+                start: Start::Together,
+            },
+            Lengths::Fixed { tokens: 1 },
+            Lengths::Fixed { tokens: 1 },
+        )
+    };
+    // Of the third all but the block with its last token, of the fourth the half that they share.
+    let found = f64::from(640 - 16 + 320) / f64::from(4 * 640);
+    for requests in [4, 400] {
+        let run = Run {
+            warm_up: 0,
+            ..run(requests)
+        };
+        let report = on_one(&STEP, EngineLimits::default(), &traced, run);
+        assert!((report.hit_rate - found).abs() < 1e-9, "{report:?} {found}");
+    }
+    let all = Traffic::of(&traced)
+        .footprint()
+        .expect("a trace")
+        .all_hit_rate;
+    assert!(
+        (all - f64::from(640 + 320) / f64::from(4 * 640)).abs() < 1e-9,
+        "{all}"
+    );
 }
 
 #[test]

@@ -192,13 +192,26 @@ pub struct Scheduling {
 }
 
 /// What an engine does with caches that it keeps in the host's memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCache {
     /// Whether layers are computed while further ones are fetched; else a prompt waits for all of
     /// its cache before it is read.
     pub layerwise: bool,
     /// Whether the host gets only what accelerators give up; else it has a copy of what they hold.
     pub on_eviction: bool,
+    /// Whether it keeps some on disks too.
+    pub disks: bool,
+}
+
+impl Default for HostCache {
+    /// Of an engine of which nothing is known: a prompt waits, and everything is written through.
+    fn default() -> Self {
+        Self {
+            layerwise: false,
+            on_eviction: false,
+            disks: true,
+        }
+    }
 }
 
 /// Products of one matrix, and of the matrices of experts side by side.

@@ -1,6 +1,6 @@
 //! Memory that is not weights or KV cache.
 
-use crate::quantity::Bytes;
+use crate::quantity::{Bytes, BytesPerSecond};
 
 /// Memory that is not weights or KV cache.
 #[derive(Clone, Copy, Debug)]
@@ -24,4 +24,8 @@ pub struct MemoryAssumptions {
     pub flash_attention: bool,
     /// How many inputs of a step are held besides in a group, so that steps follow each other.
     pub input_copies: u32,
+    /// A disk that hosts are bought with for KV caches.
+    pub cache_disk: Bytes,
+    /// What is read from it.
+    pub cache_disk_bandwidth: BytesPerSecond,
 }

@@ -90,6 +90,10 @@ pub struct CostAssumptions {
     /// What a host in a rack is bought with.
     #[serde(flatten)]
     pub lines: RackLines,
+    /// Memory that a host is bought with beside its own, dollars a terabyte.
+    pub memory_usd_per_tb: f64,
+    /// A disk that it is bought with for KV caches, dollars.
+    pub cache_disk_usd: f64,
     /// Draw of an accelerator at work, as a share of its power limit.
     pub load_fraction: f64,
     /// Price of a million tokens from those who serve models, where the set has one.

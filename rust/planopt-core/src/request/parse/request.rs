@@ -151,6 +151,7 @@ pub(super) struct Workload {
     pub(super) output: Option<u64>,
     pub(super) context: Option<u64>,
     pub(super) requests: Option<f64>,
+    pub(super) num_prompts: Option<u64>,
     pub(super) users: Option<u64>,
     pub(super) people: Option<u64>,
     pub(super) load: Option<LoadKind>,

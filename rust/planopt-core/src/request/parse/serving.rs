@@ -4,9 +4,9 @@ use super::load::{kind_of, seated};
 use super::market::{self, Acquisition, Assumed, architecture, look_up_model};
 use super::question::Question;
 use super::reader::Reader;
-use super::request::{LoadKind, Request, Sum};
+use super::request::{LoadKind, Request, Sum, Workload};
 use super::served::{Lengths, drafted};
-use super::sessions::Talk;
+use super::sessions::{Talk, on_disks};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
@@ -28,7 +28,7 @@ pub(super) fn question(
     let reading = &mut reader;
     not_by_neighbours(reading);
     let mut assumed = Vec::new();
-    request.workload = seated(reading, catalog, &request.workload, &mut assumed);
+    request.workload = arriving(reading, catalog, &request, &mut assumed);
     let talk = Talk::of(
         reading,
         catalog,
@@ -239,6 +239,54 @@ fn steps(catalog: &Catalog, request: &Request) -> Option<&'static str> {
     batch.map(|_| "--batch is held in every step. Say --max-sequences for what an engine may hold")
 }
 
+/// The workload with the requests per second of its people, or of a batch.
+fn arriving(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    request: &Request,
+    assumed: &mut Vec<Assumed>,
+) -> Workload {
+    on_disks(reader, catalog, &request.engine, &request.scheduler);
+    let seated = seated(reader, catalog, &request.workload, assumed);
+    let of_batch = of_batch(reader, request, assumed);
+    Workload {
+        requests: seated.requests.or(of_batch),
+        ..seated
+    }
+}
+
+/// Requests per second of a batch that has to be through by a deadline.
+#[expect(clippy::cast_precision_loss, reason = "at most 2^31 requests")]
+fn of_batch(reader: &mut Reader, request: &Request, assumed: &mut Vec<Assumed>) -> Option<f64> {
+    match (request.workload.num_prompts, request.promises.deadline) {
+        (Some(prompts), Some(seconds)) => {
+            let rate = prompts as f64 / seconds;
+            assumed.push(Assumed {
+                name: "batch",
+                value: format!("{prompts} requests come evenly until the deadline, {rate:.4}/s"),
+                why: Some("which takes as much as if all were there at the start"),
+            });
+            Some(rate)
+        }
+        (Some(_), None) => {
+            let accepted = "with --deadline 8h";
+            reader.wrong(code::MISSING_OPTION, "num_prompts", "by when?", accepted);
+            None
+        }
+        (None, Some(_)) => {
+            let accepted = "with --num-prompts N";
+            reader.wrong(
+                code::MISSING_OPTION,
+                "deadline",
+                "of how many requests?",
+                accepted,
+            );
+            None
+        }
+        (None, None) => None,
+    }
+}
+
 /// The percentile of latencies; steps that are all alike have none.
 fn percentile(
     reader: &Reader,
@@ -246,7 +294,7 @@ fn percentile(
     load: LoadKind,
     assumed: &mut Vec<Assumed>,
 ) -> Option<String> {
-    let promised = ["target", "ttft", "load"];
+    let promised = ["target", "ttft", "load", "num_prompts"];
     let is_judged = promised.iter().any(|option| reader.is_given(option));
     if reader.is_given("percentile") || load == LoadKind::Steady || !is_judged {
         return request.promises.percentile.clone();

@@ -6,8 +6,8 @@ use super::request::{Sessions, Workload};
 use super::served::lengths;
 use crate::catalog::{Catalog, SessionsOfWorkload};
 use crate::diagnostic::code;
-use crate::load;
-use crate::request::{Given, read};
+use crate::load::{self, EngineOptions};
+use crate::request::{Engine, Given, read};
 use crate::serving::engine::Turns;
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,28 @@ pub(super) struct Talk {
     pub(super) turns: Turns,
 }
 
+/// Refuses disks where the engine keeps nothing there.
+pub(super) fn on_disks(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    engine: &Engine,
+    options: &EngineOptions,
+) {
+    // An engine that nobody knows is told of elsewhere.
+    let Ok(assumptions) = engine.assumptions(catalog) else {
+        return;
+    };
+    if options.cache_disks.is_some() && !assumptions.scheduling.host_cache.disks {
+        let message = "this engine keeps no cache on disks";
+        reader.wrong(
+            code::CONTRADICTION,
+            "cache_disks",
+            message,
+            "--engine vllm or sglang",
+        );
+    }
+}
+
 impl Talk {
     /// The sessions, if some are asked about, and the workload with what they make of it.
     pub(super) fn of(
@@ -32,6 +54,18 @@ impl Talk {
         assumed: &mut Vec<Assumed>,
     ) -> Option<Self> {
         if asked.alive.is_none() {
+            for name in [
+                "router",
+                "router_load_weight",
+                "host_cache",
+                "extra_memory",
+                "cache_disks",
+            ] {
+                if reader.is_given(name) && !reader.is_given("traffic") {
+                    let accepted = "with --sessions N, or --traffic that says what is alike";
+                    reader.wrong(code::MISSING_OPTION, name, "for whose prompts?", accepted);
+                }
+            }
             for name in ["turns", "grow", "shared", "think"] {
                 if reader.is_given(name) {
                     let accepted = "with --sessions N";

@@ -53,6 +53,8 @@ pub struct LatencyGoal {
     pub output: f64,
     /// Whether requests arrive of their own accord; else every user waits for his answer.
     pub at_random: bool,
+    /// Requests per second, or users who wait, of all that is asked.
+    pub asked: f64,
     /// How the times between them vary, where they are not independent.
     pub arrival_cv: Option<f64>,
     /// What is asked of the engine.

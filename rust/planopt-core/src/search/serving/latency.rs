@@ -10,7 +10,7 @@ use crate::parallel::Batching;
 use crate::quantity::real;
 use crate::serving::Replica;
 use crate::serving::engine::{
-    EngineLimits, Estimate, Estimator, ReplicaSteps, StepTime, StepWork, Turns, limits,
+    EngineLimits, Estimate, Estimator, Keeping, ReplicaSteps, StepTime, StepWork, Turns, limits,
     most_in_time, most_per_second,
 };
 
@@ -183,18 +183,38 @@ pub(crate) fn supply(
         micro_batches,
     };
     let asked = of_traffic(latency.traffic);
+    let room = real(limits.room());
+    let keeping = Keeping {
+        alive: latency.asked,
+        replicas: 1.0,
+        routing: limits.router.routing,
+        room,
+        service: 0.0,
+    };
     let (batch, estimate) = if let Some(turns) = latency.traffic.turns() {
-        let host = limits.host.map_or(0, |host| host.tokens);
-        let room = real(limits.kv_tokens.max(host));
         let batches = (smallest, most.map_or(capacity, |most| most.batch));
         let finding = |hits| of_traffic(latency.traffic.with_hits(hits));
-        most_sessions(turns, room, finding, batches, count)?
+        most_sessions(turns, (keeping, micro_batches), finding, batches, count)?
     } else if latency.at_random {
         let tokens = match most {
             Some(most) => most.tokens_per_second,
             None => most_tokens(&steps, &limits, latency),
         };
-        asked.most_requests(tokens / latency.output, capacity, count)?
+        let fluid = tokens / latency.output;
+        match latency.traffic.footprint() {
+            None => asked.most_requests(fluid, capacity, count)?,
+            Some(footprint) => {
+                // Where the whole trace goes through the caches of as many as carry it.
+                let found = |(_, estimate): &(u32, Estimate)| {
+                    let replicas = (latency.asked / estimate.requests_per_second).max(1.0);
+                    footprint.hit_rate(replicas * room)
+                };
+                consistent(footprint.all_hit_rate, found, |hits| {
+                    let asked = of_traffic(latency.traffic.with_hits(hits));
+                    asked.most_requests(fluid, capacity, count)
+                })?
+            }
+        }
     } else {
         let highest = most.map_or(capacity, |most| most.batch.min(capacity));
         asked.most_users(smallest, highest, count)?
@@ -212,33 +232,50 @@ pub(crate) fn supply(
 /// of them are.
 fn most_sessions<'s>(
     turns: &Turns,
-    room: f64,
+    (keeping, micro_batches): (Keeping, f64),
     finding: impl Fn(f64) -> LatencyRequest<'s>,
     (smallest, highest): (u32, u32),
     count: &mut Count,
 ) -> Result<(u32, Estimate), Miss> {
-    let mut hits = turns.all_hit_rate;
-    let mut asked = finding(hits);
-    let mut most = asked.most_users(smallest, highest, count)?;
-    for _ in 0..ROUNDS_OF_HITS {
-        let (batch, estimate) = most;
-        let alive = f64::from(batch) * asked.micro_batches;
+    let found = |(batch, estimate): &(u32, Estimate)| {
+        let alive = f64::from(*batch) * micro_batches;
         let turn = alive / estimate.requests_per_second - turns.think_seconds;
-        let found = turns.hit_rate(alive, room, turn.max(0.0));
+        turns.hit_rate(&Keeping {
+            alive: keeping.alive.max(alive),
+            replicas: (keeping.alive / alive).max(1.0),
+            service: turn.max(0.0),
+            ..keeping
+        })
+    };
+    consistent(turns.all_hit_rate, found, |hits| {
+        finding(hits).most_users(smallest, highest, count)
+    })
+}
+
+/// What is served in time of a load that finds as much of its prompts as it then leaves room for:
+/// from `most` of them down.
+fn consistent(
+    most: f64,
+    found: impl Fn(&(u32, Estimate)) -> f64,
+    mut served: impl FnMut(f64) -> Result<(u32, Estimate), Miss>,
+) -> Result<(u32, Estimate), Miss> {
+    let mut hits = most;
+    let mut best = served(hits)?;
+    for _ in 0..ROUNDS_OF_HITS {
+        let found = found(&best);
         if found > hits - CLOSE_HITS {
             break;
         }
         hits = f64::midpoint(hits, found);
-        asked = finding(hits);
-        match asked.most_users(smallest, highest, count) {
-            Ok(fewer) => most = fewer,
+        match served(hits) {
+            Ok(fewer) => best = fewer,
             Err(_) => break,
         }
     }
-    Ok(most)
+    Ok(best)
 }
 
-/// How often, at most, what sessions find is worked out again, and to which share of their prompts.
+/// How often, at most, what is found is worked out again, and to which share of their prompts.
 const ROUNDS_OF_HITS: u32 = 6;
 const CLOSE_HITS: f64 = 0.01;
 

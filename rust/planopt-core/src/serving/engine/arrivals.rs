@@ -1,13 +1,15 @@
 //! Requests of a simulation, drawn at random.
 
+use super::beginning::Beginning;
 use super::draws::{Deck, quantile, whole};
+use super::limits::TIERS;
 use super::random::Random;
-use super::sessions::{Beginning, Talks};
+use super::sessions::Talks;
 use crate::load::{Arrivals, Load, Sizes, Start};
 
 /// A request as it arrives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Request {
+pub(super) struct Request<'a> {
     /// Which one it is, in order of arrival.
     pub(super) number: u64,
     /// When it arrived.
@@ -26,11 +28,13 @@ pub(super) struct Request {
     pub(super) reached: f64,
     /// Which of the sessions asks, by its place among those that are alive.
     pub(super) session: usize,
-    /// Tokens of its prompt that the host has, or has had, and when they are with the engine.
-    pub(super) fetched: u32,
+    /// Tokens of its prompt up to which each memory behind the engine has it, and when they are here.
+    pub(super) fetched: [u32; TIERS],
     pub(super) ready: f64,
+    /// Tokens that came from each.
+    pub(super) brought: [u32; TIERS],
     /// What its prompt begins with that others may have left in the cache.
-    pub(super) begins: Option<Beginning>,
+    pub(super) begins: Option<Beginning<'a>>,
 }
 
 /// Cards of a deck, at most; behind them it is shuffled again.
@@ -85,19 +89,19 @@ impl<'a> Source<'a> {
     }
 
     /// The request of [`Self::next_arrival`].
-    pub(super) fn arrive(&mut self) -> Request {
+    pub(super) fn arrive(&mut self) -> Request<'a> {
         let request = self.ask(self.next, 0);
         self.next = self.following(self.next);
         request
     }
 
     /// A request at a time that its user chose, or his session.
-    pub(super) fn ask(&mut self, arrival: f64, session: usize) -> Request {
+    pub(super) fn ask(&mut self, arrival: f64, session: usize) -> Request<'a> {
         let (prompt, mut output, begins) = if let Some(talks) = &mut self.talks {
             talks.turn(session)
         } else {
             let (prompt, output) = self.size();
-            (prompt, output, None)
+            (prompt, output, self.traced(prompt))
         };
         let number = self.number;
         if number < self.spread_users() {
@@ -120,8 +124,9 @@ impl<'a> Source<'a> {
             engine: 0,
             reached: arrival,
             session,
-            fetched: 0,
+            fetched: [0; TIERS],
             ready: arrival,
+            brought: [0; TIERS],
             begins: begins.filter(|_| self.load.prefix_hit_rate <= 0.0),
         }
     }
@@ -190,13 +195,29 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// What the prompt of a trace begins with, where that is known; who asks it again is somebody else.
+    fn traced(&self, prompt: u32) -> Option<Beginning<'a>> {
+        let Sizes::Pairs { hashed, .. } = &self.load.sizes else {
+            return None;
+        };
+        let hashed = hashed.as_ref()?;
+        let count = hashed.pieces.len().max(1) as u64;
+        let place = usize::try_from(self.number % count).ok()?;
+        Some(Beginning::Traced {
+            pieces: hashed.pieces.get(place)?,
+            tokens: hashed.tokens,
+            prompt,
+            again: self.number / count,
+        })
+    }
+
     fn size(&mut self) -> (u32, u32) {
         match &self.load.sizes {
             Sizes::Independent { prompt, output } => (
                 quantile(prompt, self.prompts.draw()),
                 quantile(output, self.outputs.draw()),
             ),
-            Sizes::Pairs { prompt, output } => {
+            Sizes::Pairs { prompt, output, .. } => {
                 let place = |lengths: &[u32]| {
                     let place = self.number % lengths.len().max(1) as u64;
                     usize::try_from(place)

@@ -39,11 +39,15 @@ pub(super) fn quantile(lengths: &Lengths, u: f64) -> u32 {
 }
 
 /// A length that more than a `share` of the prompts of a load have at least: nearly the longest such.
-/// None where sessions ask, whose prompts grow.
+/// None where prompts are found in part:
+/// those of sessions, which grow, and those of traces with hashes.
 pub(crate) fn long_prompt(load: &Load, share: f64) -> Option<u32> {
     let at = 1.0 - MORE * share;
     match &load.sizes {
         _ if load.sessions.is_some() || at <= 0.0 => None,
+        Sizes::Pairs {
+            hashed: Some(_), ..
+        } => None,
         Sizes::Independent { prompt, .. } => Some(quantile(prompt, at)),
         Sizes::Pairs { prompt, .. } => {
             let each_once = vec![1.0; prompt.len()];

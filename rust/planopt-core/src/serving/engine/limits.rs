@@ -1,7 +1,7 @@
 //! What an engine may do in a step, and how much it holds.
 
 use crate::catalog::{HostCache, Policy};
-use crate::load::KvPolicy;
+use crate::load::{KvPolicy, Router};
 use serde::Deserialize;
 
 /// Limits of one engine: one replica of the model.
@@ -26,8 +26,10 @@ pub struct EngineLimits {
     pub receive_interval: u32,
     /// How long prompts wait for others.
     pub batch_wait: BatchWait,
-    /// Where caches are kept that it gives up.
-    pub host: Option<HostTier>,
+    /// Where caches are kept that it gives up, the fastest first.
+    pub tiers: [Option<CacheTier>; TIERS],
+    /// What stands in front of engines like it.
+    pub router: Router,
 }
 
 /// How long prompts wait while others decode, to be read together: `TensorRT-LLM`'s
@@ -40,15 +42,26 @@ pub struct BatchWait {
     pub share: f64,
 }
 
-/// Host memory behind the KV cache of an engine.
+/// Memories behind that of the accelerators: that of their hosts, and disks of these.
+pub const TIERS: usize = 2;
+
+/// A memory behind the KV cache of an engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HostTier {
-    /// Tokens that it holds, with those that the engine holds too where it has a copy of these.
+pub struct CacheTier {
+    /// Tokens that it holds, with those that the ones before it hold too where it has a copy of these.
     pub tokens: u64,
     /// Seconds per token that is fetched, one prompt after the other.
     pub seconds_per_token: f64,
     /// What the engine does with it.
     pub does: HostCache,
+}
+
+impl EngineLimits {
+    /// Tokens that are kept at all.
+    pub fn room(&self) -> u64 {
+        let tiers = self.tiers.iter().flatten().map(|tier| tier.tokens);
+        tiers.fold(self.kv_tokens, u64::max)
+    }
 }
 
 impl Default for EngineLimits {
@@ -64,7 +77,8 @@ impl Default for EngineLimits {
             kv_policy: KvPolicy::default(),
             receive_interval: 1,
             batch_wait: BatchWait::default(),
-            host: None,
+            tiers: [None; TIERS],
+            router: Router::default(),
         }
     }
 }

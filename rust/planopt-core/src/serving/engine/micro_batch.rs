@@ -84,8 +84,10 @@ pub(super) struct MicroBatch {
     pub(super) context: u64,
     /// How many of them need a page when `steps` leaves a remainder by the page size.
     crossing: Vec<u32>,
-    /// When each of them ends, in `steps`.
-    ends: BinaryHeap<Reverse<(u64, Ticket)>>,
+    /// When each of them ends, in `steps`; of those of one step, who has decoded for longest is first.
+    ends: BinaryHeap<Reverse<(u64, u64, Ticket)>>,
+    /// How many have begun to decode.
+    joined: u64,
     /// Prompts that are being read, in order.
     pub(super) reading: VecDeque<Ticket>,
     /// Tokens of each of the first of `reading` in the step under way.
@@ -108,6 +110,7 @@ impl MicroBatch {
             context: 0,
             crossing: vec![0; page_tokens as usize],
             ends: BinaryHeap::new(),
+            joined: 0,
             reading: VecDeque::new(),
             chunks: Vec::new(),
             decodes: false,
@@ -154,7 +157,7 @@ impl MicroBatch {
 
     /// Decoding steps until the first of those who decode ends, or has before he was preempted.
     pub(super) fn steps_to_end(&self) -> u64 {
-        let end = self.ends.peek().map_or(0, |&Reverse((end, _))| end);
+        let end = self.ends.peek().map_or(0, |&Reverse((end, ..))| end);
         end.saturating_sub(self.steps).max(1)
     }
 
@@ -171,8 +174,9 @@ impl MicroBatch {
         self.crossing[phase] += 1;
         self.decoding += 1;
         self.context += u64::from(cached);
-        self.ends
-            .push(Reverse((self.steps + u64::from(remaining), ticket)));
+        let end = self.steps + u64::from(remaining);
+        self.ends.push(Reverse((end, self.joined, ticket)));
+        self.joined += 1;
     }
 
     /// Somebody who decodes leaves with `cached` tokens.
@@ -191,7 +195,7 @@ impl MicroBatch {
 
     /// Somebody who has put out everything, if there is one; he may have been preempted before.
     pub(super) fn next_ended(&mut self) -> Option<Ticket> {
-        let &Reverse((end, ticket)) = self.ends.peek()?;
+        let &Reverse((end, _, ticket)) = self.ends.peek()?;
         (end <= self.steps).then(|| {
             self.ends.pop();
             ticket

@@ -26,7 +26,6 @@ impl Pages {
     }
 
     /// Pages in use.
-    #[cfg(test)]
     pub(super) fn used(&self) -> u64 {
         self.used
     }

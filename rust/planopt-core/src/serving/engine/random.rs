@@ -47,6 +47,18 @@ impl Random {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A whole number below `count`, each as likely.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a place in something that is in memory"
+    )]
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        let place = (1.0 - self.uniform()) * count as f64;
+        (place as usize).min(count.saturating_sub(1))
+    }
+
     /// Exponential of mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
         -self.uniform().ln()

@@ -1,13 +1,13 @@
 //! A replica of a model as an engine: its step times, and what its memory and the assumptions
 //! leave it.
 
-use super::limits::{BatchWait, EngineLimits, HostTier};
+use super::limits::{BatchWait, CacheTier, EngineLimits};
 use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Assumptions;
 use crate::compute::Step;
-use crate::load::EngineOptions;
 use crate::load::serving::Overlap;
-use crate::quantity::Bytes;
+use crate::load::{EngineOptions, Router};
+use crate::quantity::{Bytes, BytesPerSecond};
 use crate::serving::replica::Replica;
 
 /// Step times of a replica.
@@ -41,6 +41,11 @@ impl StepTime for ReplicaSteps<'_, '_> {
     }
 }
 
+/// What a token in an engine counts beside one that has to be read, unless it is said: with less a
+/// system prompt draws all to the replica that holds it, from 0.25 on sessions are torn from their
+/// caches (24 loads on 2 to 32 replicas; docs/reference/serving.md, section 18).
+const LOAD_WEIGHT: f64 = 0.05;
+
 /// Limits of a replica as an engine.
 #[expect(
     clippy::cast_possible_truncation,
@@ -68,16 +73,29 @@ pub fn limits(
         let sequences = max_sequences.unwrap_or(1);
         replica.kv_capacity_tokens(sequences) as u64
     });
-    let does = scheduling.host_cache;
-    let host = options.host_cache_bytes.map(|bytes| {
-        let (tokens, seconds_per_token) = replica.in_host(Bytes(bytes));
-        let behind = if does.on_eviction { kv_tokens } else { 0 };
-        HostTier {
-            tokens: tokens as u64 + behind,
+    let memory =
+        options.host_cache_bytes.unwrap_or(0.0) + options.extra_memory_bytes.unwrap_or(0.0);
+    let held = &assumptions.memory;
+    let disks = f64::from(options.cache_disks.unwrap_or(0));
+    let mut above = kv_tokens;
+    let mut tier = |per_host: Bytes, bandwidth: Option<BytesPerSecond>| {
+        let does = scheduling.host_cache;
+        let (tokens, seconds_per_token) = replica.in_hosts(per_host, bandwidth);
+        let tokens = tokens as u64 + if does.on_eviction { above } else { 0 };
+        above = tokens;
+        (per_host.0 > 0.0).then_some(CacheTier {
+            tokens,
             seconds_per_token,
             does,
-        }
-    });
+        })
+    };
+    let tiers = [
+        tier(Bytes(memory), None),
+        tier(
+            held.cache_disk * disks,
+            Some(held.cache_disk_bandwidth * disks),
+        ),
+    ];
     EngineLimits {
         token_budget: token_budget
             .unwrap_or(unlimited.token_budget)
@@ -85,7 +103,7 @@ pub fn limits(
             .saturating_mul(replica.prompt_readers()),
         max_sequences: max_sequences.unwrap_or(unlimited.max_sequences).max(1),
         kv_tokens,
-        host,
+        tiers,
         page_tokens: assumptions.memory.page_tokens,
         micro_batches: in_flight.max(1) * resident,
         policy: options.policy.unwrap_or(scheduling.policy),
@@ -94,6 +112,10 @@ pub fn limits(
         batch_wait: BatchWait {
             steps: options.batch_wait_steps.unwrap_or(0),
             share: options.batch_wait_share.unwrap_or(1.0),
+        },
+        router: Router {
+            routing: options.router.unwrap_or_default(),
+            load_weight: options.router_load_weight.unwrap_or(LOAD_WEIGHT),
         },
     }
 }

@@ -1,5 +1,6 @@
 //! What came of a load: latencies, rates, and how full the engine was.
 
+use super::limits::TIERS;
 use super::window::Rates;
 use crate::quantity::real;
 use serde::Serialize;
@@ -73,8 +74,11 @@ pub struct LoadReport {
     pub refused: u64,
     /// Tokens of prompts that were found in the prefix cache, over all tokens of prompts.
     pub hit_rate: f64,
-    /// The part of it that was fetched from the host's memory.
-    pub host_hit_rate: f64,
+    /// The part of it that was fetched from the memory of hosts, and from their disks.
+    pub tier_hit_rates: [f64; TIERS],
+    /// Tokens that the busiest replica had to read over those of the mean one, in windows of forty
+    /// turns of each.
+    pub imbalance: f64,
     /// Sessions that have ended.
     pub sessions_ended: u64,
     /// Whether the simulation was told to stop.
@@ -130,7 +134,7 @@ pub(super) struct Measured {
     tokens: f64,
     prompts: f64,
     found: f64,
-    fetched: f64,
+    brought: [f64; TIERS],
     answered: u64,
     refused: u64,
     first_arrival: f64,
@@ -148,8 +152,8 @@ pub(super) struct Sample {
     pub(super) prompt: u32,
     /// Tokens of the prompt that were found in the prefix cache.
     pub(super) found: u32,
-    /// Of these, tokens that the host had.
-    pub(super) fetched: u32,
+    /// Of these, tokens that came from each memory behind the engine.
+    pub(super) brought: [u32; TIERS],
 }
 
 impl Measured {
@@ -176,7 +180,9 @@ impl Measured {
         self.tokens += f64::from(sample.output);
         self.prompts += f64::from(sample.prompt);
         self.found += f64::from(sample.found);
-        self.fetched += f64::from(sample.fetched);
+        for (all, tokens) in self.brought.iter_mut().zip(sample.brought) {
+            *all += f64::from(tokens);
+        }
         self.answered += 1;
         self.first_arrival = self.first_arrival.min(sample.arrival);
         self.last_answer = self.last_answer.max(sample.end);
@@ -217,7 +223,7 @@ impl Measured {
             requests_per_second: rates.requests_per_second,
             tokens_per_second: rates.tokens_per_second,
             hit_rate: self.found / self.prompts,
-            host_hit_rate: self.fetched / self.prompts,
+            tier_hit_rates: self.brought.map(|tokens| tokens / self.prompts),
             slo_violation,
             goodput_share: 1.0 - slo_violation.any.mean,
             goodput_requests_per_second: (1.0 - slo_violation.any.mean) * rates.requests_per_second,

@@ -12,8 +12,14 @@
 //! head  = 1 - (1 - q)^((N - 1) / groups) P(used > C)
 //! hits  = (head x in common + goes on x found) / E prompt
 //! ```
+//!
+//! Behind a router that sends sessions where their numbers lead, others are here by chance: `q / R` of all,
+//! and so are those that ended. Behind one that sends every turn anywhere a session was here last `k` turns
+//! ago with `(1 - 1/R)^(k-1) / R`, so many pauses and with that much less said, and others were here within
+//! a window with `q (1 - (1 - 1/R) exp(-(M/q - 1)/R))`, `M` turns of each fitting into it.
 
-use super::random::normal_share;
+use super::random::{Random, normal_share};
+use crate::load::Routing;
 use std::f64::consts::PI;
 
 /// Equal shares that pauses are cut into: their tails are long.
@@ -21,6 +27,37 @@ const PAUSES: usize = 48;
 
 /// The same of histories.
 const HISTORIES: usize = 8;
+
+/// Turns that are drawn where each goes anywhere.
+const WANDERINGS: usize = 400;
+
+/// Where sessions ask: on how many replicas, by which router, and what each of these keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Keeping {
+    /// Sessions of all replicas.
+    pub alive: f64,
+    /// How many replicas there are.
+    pub replicas: f64,
+    /// Who gets which turn.
+    pub routing: Routing,
+    /// Tokens that each replica keeps.
+    pub room: f64,
+    /// Seconds that a turn takes.
+    pub service: f64,
+}
+
+impl Keeping {
+    /// Sessions on one replica.
+    pub fn on_one(alive: f64, room: f64, service: f64) -> Self {
+        Self {
+            alive,
+            replicas: 1.0,
+            routing: Routing::Even,
+            room,
+            service,
+        }
+    }
+}
 
 /// Pauses and histories of a sample of turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,41 +126,114 @@ impl Reuse {
         }
     }
 
-    /// Tokens of a prompt that so many sessions find on average, where `room` tokens are kept and a
-    /// turn takes `service` seconds.
-    pub(super) fn found(&self, begins: Begins, alive: f64, room: f64, service: f64) -> f64 {
-        let Reuse {
-            pauses,
-            histories,
-            goes_on,
-            after_turn,
-            at_end,
-            turns,
-            pause: pause_mean,
-        } = self;
-        let others = (alive - 1.0).max(0.0);
-        let cycle = service + pause_mean;
-        let (mut head, mut found) = (0.0, 0.0);
-        for &pause in pauses {
-            let until = mean_of(pauses, |other| other.min(pause));
-            let back = ((service + until) / cycle).min(1.0);
-            let ended = alive / (turns * cycle) * (pause - until).max(0.0);
-            let used = others * back * after_turn.mean + ended * at_end.mean + begins.of_all;
-            let of_others = back * after_turn.square - (back * after_turn.mean).powi(2);
-            let spread = (others * of_others.max(0.0) + ended * at_end.square)
-                .sqrt()
-                .max(1.0);
-            let left = |room: f64| {
-                let at = (room - used) / spread;
-                let density = (-at * at / 2.0).exp() / (2.0 * PI).sqrt();
-                (room - used) * normal_share(at) + spread * density
-            };
-            found += mean_of(histories, |history| left(room) - left(room - history));
-            let alone = (1.0 - back).powf(others / begins.groups);
-            head += 1.0 - alone * normal_share((used - room) / spread);
+    /// Tokens of a prompt that sessions find on average.
+    pub(super) fn found(&self, begins: Begins, keeping: &Keeping) -> f64 {
+        let Keeping {
+            replicas, routing, ..
+        } = *keeping;
+        let mut all = Sum::default();
+        if replicas > 1.0 && matches!(routing, Routing::Random | Routing::RoundRobin) {
+            let mut any = Random::new(0, 19);
+            for _ in 0..WANDERINGS {
+                let (gap, history) = self.last_here(keeping, &mut any);
+                all.add(self, begins, keeping, gap, &[history]);
+            }
+        } else {
+            for &pause in &self.pauses {
+                all.add(self, begins, keeping, pause, &self.histories);
+            }
         }
-        (head * begins.in_common + goes_on * found) / count(pauses)
+        (all.head * begins.in_common + self.goes_on * all.found) / all.count
     }
+
+    /// Seconds since a session was on the replica that its turn goes to, and what it had said then.
+    fn last_here(&self, keeping: &Keeping, any: &mut Random) -> (f64, f64) {
+        let growth = self.after_turn.mean - self.goes_on * mean(&self.histories);
+        let mut history = one_of(&self.histories, any);
+        let mut gap = one_of(&self.pauses, any);
+        while history > 0.0 && any.uniform() * keeping.replicas > 1.0 {
+            gap += keeping.service + one_of(&self.pauses, any);
+            history -= growth;
+        }
+        (gap, history.max(0.0))
+    }
+
+    /// Share of the other sessions that left something here within a gap, and sessions that did so and
+    /// ended.
+    fn others(&self, keeping: &Keeping, gap: f64) -> (f64, f64) {
+        let Keeping {
+            alive,
+            replicas,
+            routing,
+            service,
+            ..
+        } = *keeping;
+        let cycle = service + self.pause;
+        let until = mean_of(&self.pauses, |other| other.min(gap));
+        let back = ((service + until) / cycle).min(1.0);
+        let ended = alive / (self.turns * cycle) * (gap - until).max(0.0);
+        match routing {
+            _ if replicas <= 1.0 => (back, ended),
+            Routing::Even | Routing::CacheAware => (back, ended / replicas),
+            Routing::Hash => (back / replicas, ended / replicas),
+            Routing::Random | Routing::RoundRobin => {
+                let elsewhere = 1.0 - 1.0 / replicas;
+                let turns = ((gap + service) / cycle).max(back) / back;
+                let here = 1.0 - elsewhere * (-(turns - 1.0) / replicas).exp();
+                (back * here, ended * (1.0 - elsewhere.powf(self.turns)))
+            }
+        }
+    }
+}
+
+/// What is found after each gap, added up.
+#[derive(Default)]
+struct Sum {
+    head: f64,
+    found: f64,
+    count: f64,
+}
+
+impl Sum {
+    fn add(
+        &mut self,
+        reuse: &Reuse,
+        begins: Begins,
+        keeping: &Keeping,
+        gap: f64,
+        histories: &[f64],
+    ) {
+        let Reuse {
+            after_turn, at_end, ..
+        } = reuse;
+        let Keeping { room, .. } = *keeping;
+        let alike = match keeping.routing {
+            Routing::Even | Routing::CacheAware => keeping.alive / keeping.replicas,
+            Routing::Hash | Routing::Random | Routing::RoundRobin => keeping.alive,
+        };
+        let others = (alike - 1.0).max(0.0);
+        let (back, ended) = reuse.others(keeping, gap);
+        let used = others * back * after_turn.mean + ended * at_end.mean + begins.of_all;
+        let of_others = back * after_turn.square - (back * after_turn.mean).powi(2);
+        let spread = (others * of_others.max(0.0) + ended * at_end.square)
+            .sqrt()
+            .max(1.0);
+        let left = |room: f64| {
+            let at = (room - used) / spread;
+            let density = (-at * at / 2.0).exp() / (2.0 * PI).sqrt();
+            (room - used) * normal_share(at) + spread * density
+        };
+        self.found += mean_of(histories, |history| left(room) - left(room - history));
+        let alone = (1.0 - back).powf(others / begins.groups);
+        self.head += 1.0 - alone * normal_share((used - room) / spread);
+        self.count += 1.0;
+    }
+}
+
+/// Any of some figures.
+fn one_of(all: &[f64], any: &mut Random) -> f64 {
+    let place = any.below(all.len());
+    all.get(place).copied().unwrap_or_default()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a sample")]

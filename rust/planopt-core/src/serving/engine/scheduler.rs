@@ -2,11 +2,11 @@
 
 use super::ahead::{Ahead, Stepping};
 use super::arrivals::Request;
-use super::limits::EngineLimits;
+use super::beginning::Beginning;
+use super::limits::{EngineLimits, TIERS};
 use super::micro_batch::{Doing, Jump, MicroBatch, Ticket, pages_of};
 use super::pages::Pages;
 use super::prefixes::{Found, Prefixes};
-use super::sessions::Beginning;
 use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Policy;
 use crate::load::KvPolicy;
@@ -15,16 +15,16 @@ use std::collections::VecDeque;
 
 /// A request that has been answered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answered {
-    pub(super) request: Request,
+pub(super) struct Answered<'a> {
+    pub(super) request: Request<'a>,
     /// When its first token was out.
     pub(super) first_token: f64,
 }
 
 /// A sequence that waits or is served.
 #[derive(Clone, Copy, Debug)]
-struct Sequence {
-    request: Request,
+struct Sequence<'a> {
+    request: Request<'a>,
     epoch: u32,
     /// Tokens to read before it decodes: the prompt, and what it has put out if it was preempted.
     target: u32,
@@ -55,14 +55,13 @@ pub(super) struct Engine<'a, T> {
     /// Steps that who waits has waited for others, and whether he does.
     waited_steps: u32,
     holds: bool,
-    sequences: Vec<Sequence>,
+    sequences: Vec<Sequence<'a>>,
     free: Vec<u32>,
     pages: Pages,
     /// What others have left in the pages that nobody needs.
     prefixes: Prefixes,
-    /// What the host's memory has of it, and when its link is free again.
-    host: Prefixes,
-    link: f64,
+    /// What the memories behind it have of it, and when the link of each is free again.
+    below: [(Prefixes, f64); TIERS],
     /// When the first stage can take the next micro-batch.
     accepts_from: f64,
     /// Steps that several micro-batches have been taken ahead: from where, and to where.
@@ -87,8 +86,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             free: Vec::new(),
             pages: Pages::new(limits.kv_tokens, limits.page_tokens),
             prefixes: Prefixes::default(),
-            host: Prefixes::default(),
-            link: 0.0,
+            below: std::array::from_fn(|_| (Prefixes::default(), 0.0)),
             accepts_from: 0.0,
             ahead: None,
             preemptions: 0,
@@ -120,7 +118,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
     }
 
     /// Puts a request into the queue; [`Self::wake`] starts what can start. Whether it ever can.
-    pub(super) fn submit(&mut self, request: Request) -> bool {
+    pub(super) fn submit(&mut self, request: Request<'a>) -> bool {
         if !self
             .pages
             .could_ever_hold(request.prompt.saturating_add(request.output))
@@ -232,7 +230,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// What happens at [`Self::next`]: a step ends, or a micro-batch's turn to start one comes. Who is
     /// answered goes to `answered`; what can start then is started by [`Self::wake`].
-    pub(super) fn advance(&mut self, answered: &mut Vec<Answered>) {
+    pub(super) fn advance(&mut self, answered: &mut Vec<Answered<'a>>) {
         let now = self.next();
         if let Some((_, ahead)) = self.ahead.take() {
             self.catch_up(&ahead, now);
@@ -528,7 +526,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
         let sequence = &mut self.sequences[ticket.place as usize];
         sequence.cached = 0;
-        sequence.request.fetched = 0;
+        sequence.request.fetched = [0; TIERS];
         sequence.decodes = false;
         sequence.epoch += 1;
         self.waiting.push_front(ticket.place);
@@ -597,11 +595,11 @@ impl<'a, T: StepTime> Engine<'a, T> {
         );
         let page = self.limits.page_tokens;
         let path = sequence.request.begins.map(|begins| begins.path(page));
-        let found = path.map_or(Found::default(), |path| {
+        let found = path.as_ref().map_or(Found::default(), |path| {
             // One token of a prompt is always read: the first of the answer comes of it.
             let most = u64::from((sequence.target - 1) / page);
             self.prefixes.trim(self.pages.free());
-            self.prefixes.find(&path, most)
+            self.prefixes.find(path, most)
         });
         let pages = pages - found.blocks + found.idle;
         if !self.pages.are_spare(pages) {
@@ -613,10 +611,17 @@ impl<'a, T: StepTime> Engine<'a, T> {
             self.prefixes.hold(&path, found.blocks);
             sequence.held = found.blocks;
             let found = u32::try_from(found.blocks).unwrap_or(0) * page;
-            sequence.cached = found.max(sequence.request.fetched);
-            if sequence.target == sequence.request.prompt {
-                sequence.request.cached = sequence.cached;
-                sequence.request.fetched = sequence.cached - found;
+            let request = &mut sequence.request;
+            let there = request.fetched;
+            sequence.cached = there.into_iter().fold(found, u32::max);
+            if sequence.target == request.prompt {
+                request.cached = sequence.cached;
+                let mut known = found;
+                request.brought = there.map(|there| {
+                    let more = there.saturating_sub(known);
+                    known += more;
+                    more
+                });
             }
         }
         let ticket = Ticket {
@@ -643,7 +648,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     // --- A step ends ----------------------------------------------------------------------
 
-    fn end_step(&mut self, index: usize, now: f64, answered: &mut Vec<Answered>) {
+    fn end_step(&mut self, index: usize, now: f64, answered: &mut Vec<Answered<'a>>) {
         if self.micro_batches[index].decodes {
             self.micro_batches[index].decodes = false;
             let steps = self.land(index, now);
@@ -665,7 +670,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
     }
 
     /// The first prompt that is read has got `tokens` further; whoever is through has a token.
-    fn end_chunk(&mut self, index: usize, tokens: u32, now: f64, answered: &mut Vec<Answered>) {
+    fn end_chunk(&mut self, index: usize, tokens: u32, now: f64, answered: &mut Vec<Answered<'a>>) {
         let micro_batch = &mut self.micro_batches[index];
         let Some(&ticket) = micro_batch.reading.front() else {
             return;
@@ -688,7 +693,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
     }
 
-    fn answer(&mut self, place: u32, cached: u32, now: f64, answered: &mut Vec<Answered>) {
+    fn answer(&mut self, place: u32, cached: u32, now: f64, answered: &mut Vec<Answered<'a>>) {
         let sequence = &mut self.sequences[place as usize];
         let reserved = reserved(self.limits.kv_policy, sequence);
         let pages = pages_of(&self.pages, cached, reserved);
@@ -715,53 +720,81 @@ impl<'a, T: StepTime> Engine<'a, T> {
         self.ask_again();
     }
 
-    /// Begins to fetch what of a prompt only the host has; tells the request as it then is.
-    pub(super) fn fetch(&mut self, request: Request) -> Request {
-        let (Some(tier), Some(begins)) = (self.limits.host, request.begins) else {
+    /// Begins to fetch what of a prompt only memories behind the engine have; tells the request as it
+    /// then is.
+    pub(super) fn fetch(&mut self, mut request: Request<'a>) -> Request<'a> {
+        let Some(begins) = request.begins else {
             return request;
         };
+        if self.limits.tiers.iter().all(Option::is_none) {
+            return request;
+        }
         let page = self.limits.page_tokens;
         let (path, most) = (begins.path(page), u64::from((request.prompt - 1) / page));
         self.prefixes.trim(self.pages.free());
-        let here = self.prefixes.find(&path, most).blocks;
-        let there = self.host.find(&path, most).blocks;
-        if there <= here {
-            return request;
+        let mut known = self.prefixes.find(&path, most).blocks;
+        for (at, (blocks, link)) in self.below.iter_mut().enumerate() {
+            let Some(tier) = self.limits.tiers[at] else {
+                continue;
+            };
+            let there = blocks.find(&path, most).blocks;
+            if there > known {
+                let tokens = real((there - known) * u64::from(page));
+                *link = link.max(request.arrival) + tokens * tier.seconds_per_token;
+                request.fetched[at] = u32::try_from(there).unwrap_or(0) * page;
+                request.ready = request.ready.max(*link);
+                known = there;
+            }
         }
-        let tokens = real((there - here) * u64::from(page));
-        self.link = self.link.max(request.arrival) + tokens * tier.seconds_per_token;
-        Request {
-            fetched: u32::try_from(there).unwrap_or(0) * page,
-            ready: self.link,
-            ..request
-        }
+        request
     }
 
-    /// Whether a prompt waits until all that the host has of it is here.
-    pub(super) fn fetches_first(&self) -> bool {
-        self.limits.host.is_some_and(|tier| !tier.does.layerwise)
-    }
-
-    /// Leaves blocks for those who come back: here, and with the host.
-    fn keep(&mut self, begins: Beginning, held: u64, tokens: u32) -> u64 {
+    /// Tokens of a prompt that are here, but those that all of its group begin with.
+    pub(super) fn has_of(&mut self, request: &Request<'_>) -> u64 {
         let page = self.limits.page_tokens;
-        let (path, blocks) = (begins.path(page), u64::from(tokens / page));
-        if let Some(tier) = self.limits.host {
-            self.host.leave(&path, 0, blocks);
-            self.host.trim(tier.tokens / u64::from(page));
+        let most = u64::from((request.prompt - 1) / page);
+        self.prefixes.trim(self.pages.free());
+        request.begins.map_or(0, |begins| {
+            let found = self.prefixes.find(&begins.path(page), most).blocks;
+            found.saturating_sub(u64::from(begins.shared() / page)) * u64::from(page)
+        })
+    }
+
+    /// Tokens of those who are served here, and of the prompts that wait for it.
+    pub(super) fn tokens_in_flight(&self) -> u64 {
+        let waiting = self.waiting.iter().chain(&self.arrived);
+        let prompts = waiting.map(|place| u64::from(self.sequences[*place as usize].target));
+        self.pages.used() * u64::from(self.limits.page_tokens) + prompts.sum::<u64>()
+    }
+
+    /// Whether a prompt waits until all that is fetched of it is here.
+    pub(super) fn fetches_first(&self) -> bool {
+        let mut tiers = self.limits.tiers.iter().flatten();
+        tiers.any(|tier| !tier.does.layerwise)
+    }
+
+    /// Leaves blocks for those who come back: here, and in the memories behind.
+    fn keep(&mut self, begins: Beginning<'_>, held: u64, tokens: u32) -> u64 {
+        let page = self.limits.page_tokens;
+        let (path, blocks) = (begins.path(page), u64::from(begins.known(tokens) / page));
+        for ((copies, _), tier) in self.below.iter_mut().zip(self.limits.tiers) {
+            if let Some(tier) = tier {
+                copies.leave(&path, 0, blocks);
+                copies.trim(tier.tokens / u64::from(page));
+            }
         }
         self.prefixes.trim(self.pages.free());
         self.prefixes.leave(&path, held, blocks)
     }
 
     /// What a session has left here before the doors open.
-    pub(super) fn remember(&mut self, begins: Beginning, tokens: u32) {
+    pub(super) fn remember(&mut self, begins: Beginning<'_>, tokens: u32) {
         self.keep(begins, 0, tokens);
         self.prefixes.trim(self.pages.free());
     }
 }
 
-impl Sequence {
+impl Sequence<'_> {
     /// Tokens cached once its micro-batch has made so many steps.
     fn cached_after(&self, steps: u64) -> u32 {
         self.cached + u32::try_from(steps - self.joined).unwrap_or(u32::MAX)
@@ -769,7 +802,7 @@ impl Sequence {
 }
 
 /// Tokens whose pages a sequence gets beforehand.
-fn reserved(policy: KvPolicy, sequence: &Sequence) -> u32 {
+fn reserved(policy: KvPolicy, sequence: &Sequence<'_>) -> u32 {
     match policy {
         KvPolicy::Preempt => 0,
         KvPolicy::Reserve => sequence.request.prompt + sequence.request.output,

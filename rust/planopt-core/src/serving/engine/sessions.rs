@@ -1,38 +1,12 @@
 //! Turns of sessions, drawn at random, and what they come to on average.
 
+use super::beginning::Beginning;
 use super::draws::{Deck, quantile};
-use super::limits::EngineLimits;
-use super::prefixes::Stretch;
+use super::limits::{EngineLimits, TIERS};
 use super::random::{Random, normal_quantile};
-use super::reuse::{Begins, Drawn, Reuse};
+use super::reuse::{Begins, Drawn, Keeping, Reuse};
 use crate::load::{Lengths, Sessions};
 use serde::Serialize;
-
-/// The beginning of a prompt of a session.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Beginning {
-    /// The run of its group, of which it has so many tokens.
-    pub(super) group: u64,
-    pub(super) shared: u32,
-    /// The run that is the session's own.
-    pub(super) own: u64,
-}
-
-impl Beginning {
-    /// Its runs in blocks; whoever asks knows how much of the last there is.
-    pub(super) fn path(&self, block: u32) -> [Stretch; 2] {
-        [
-            Stretch {
-                run: self.group,
-                blocks: u64::from(self.shared / block),
-            },
-            Stretch {
-                run: self.own,
-                blocks: u64::MAX,
-            },
-        ]
-    }
-}
 
 /// A session that is alive.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +122,7 @@ impl<'a> Talks<'a> {
     }
 
     /// The next turn of a session: tokens of its prompt and of its answer, and what it begins with.
-    pub(super) fn turn(&mut self, at: usize) -> (u32, u32, Option<Beginning>) {
+    pub(super) fn turn(&mut self, at: usize) -> (u32, u32, Option<Beginning<'static>>) {
         let sessions = self.sessions;
         let output = quantile(&sessions.output, self.output.draw());
         let mut session = self.alive[at];
@@ -161,7 +135,7 @@ impl<'a> Talks<'a> {
             }
             prompt = prompt.min(sessions.max_context.saturating_sub(output).max(1));
         }
-        let begins = Beginning {
+        let begins = Beginning::Session {
             group: session.group,
             shared: sessions.shared.min(prompt),
             own: session.run,
@@ -204,13 +178,13 @@ impl<'a> Talks<'a> {
 
     /// When each asks for the first time, and what it has left in the cache by then: from those
     /// whose last turn was long ago to those who have just been answered.
-    pub(super) fn starts(&self) -> Vec<(usize, f64, Beginning, u32)> {
+    pub(super) fn starts(&self) -> Vec<(usize, f64, Beginning<'static>, u32)> {
         let mut starts: Vec<(usize, (f64, f64))> =
             self.starts.iter().copied().enumerate().collect();
         starts.sort_by(|one, other| other.1.1.total_cmp(&one.1.1));
         let each = starts.into_iter().map(|(at, (wait, _))| {
             let session = self.alive[at];
-            let begins = Beginning {
+            let begins = Beginning::Session {
                 group: session.group,
                 shared: self.sessions.shared,
                 own: session.run,
@@ -245,17 +219,30 @@ pub struct Turns {
     reuse: Reuse,
 }
 
+impl SessionsKept {
+    /// What is needed beside what an engine has.
+    pub(crate) fn of(all_hit_rate: f64, needed_kv_tokens: f64, limits: &EngineLimits) -> Self {
+        Self {
+            all_hit_rate,
+            needed_kv_tokens,
+            kv_tokens: limits.kv_tokens,
+            tier_tokens: limits.tiers.map(|tier| tier.map(|tier| tier.tokens)),
+        }
+    }
+}
+
 /// What the sessions of a replica keep between their turns, beside what there is room for.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SessionsKept {
     /// Share of the tokens of prompts that is found where nothing is ever forgotten.
     pub all_hit_rate: f64,
-    /// Tokens that the sessions of one replica keep, on average.
+    /// Tokens that the sessions of one replica keep, on average; of a trace, those of which 99 % of
+    /// what could be is found.
     pub needed_kv_tokens: f64,
     /// Tokens that its KV cache holds.
     pub kv_tokens: u64,
-    /// Tokens that the memory of its hosts holds, where that has caches.
-    pub host_tokens: Option<u64>,
+    /// Tokens that the memory of its hosts holds, and their disks, where these have caches.
+    pub tier_tokens: [Option<u64>; TIERS],
 }
 
 /// Sessions of a sample: the means are within 1 % of those of many more.
@@ -272,7 +259,7 @@ impl Turns {
         while sample.ended < u64::from(OF_SAMPLE) {
             let before = sample.alive[0];
             let (prompt, output, begins) = sample.turn(0);
-            let goes_on = begins.is_some_and(|begins| begins.own == before.run);
+            let goes_on = begins.is_some_and(|begins| begins.own() == before.run);
             let (prompt, output) = (f64::from(prompt), f64::from(output));
             let begins = f64::from(sessions.shared).min(prompt);
             let known = if goes_on {
@@ -316,18 +303,13 @@ impl Turns {
 
     /// What so many sessions on one replica keep, beside what it has room for.
     pub fn kept(&self, alive: f64, limits: &EngineLimits) -> SessionsKept {
-        SessionsKept {
-            all_hit_rate: self.all_hit_rate,
-            needed_kv_tokens: self.footprint(alive),
-            kv_tokens: limits.kv_tokens,
-            host_tokens: limits.host.map(|tier| tier.tokens),
-        }
+        SessionsKept::of(self.all_hit_rate, self.footprint(alive), limits)
     }
 
-    /// Share of the tokens of prompts that so many sessions find on a replica which keeps `room`
-    /// tokens, where a turn takes `service` seconds. It is low below five contexts of room.
-    pub fn hit_rate(&self, alive: f64, room: f64, service: f64) -> f64 {
-        let found = self.reuse.found(self.begins, alive, room, service);
+    /// Share of the tokens of prompts that sessions find. It is low below five contexts of room; where
+    /// a router looks at caches it is that of sessions that stay where they are.
+    pub fn hit_rate(&self, keeping: &Keeping) -> f64 {
+        let found = self.reuse.found(self.begins, keeping);
         (found / self.prompt.0).min(self.all_hit_rate)
     }
 

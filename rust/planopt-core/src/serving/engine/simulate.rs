@@ -2,13 +2,15 @@
 
 use super::arrivals::{Request, Source};
 use super::limits::{EngineLimits, Transfer};
+use super::random::Random;
 use super::report::{LoadReport, Measured, Objectives, Sample};
+use super::routing::{Imbalance, chosen, of_hash};
 use super::scheduler::{Answered, Engine};
 use super::sessions::Talks;
 use super::step::StepTime;
 use super::window::Window;
 use crate::catalog::RequestOverhead;
-use crate::load::Load;
+use crate::load::{Load, Router, Routing};
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -58,14 +60,14 @@ struct Due<T> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum What<'a> {
     /// A user asks, of the engine that has answered him before; or a session, by its place among those
     /// that are alive.
     Asks { engine: usize, session: usize },
     /// What the host has of a prompt has been fetched.
-    Fetched(Request),
+    Fetched(Request<'a>),
     /// A request with its cache has reached the pool that decodes.
-    Reaches(Request),
+    Reaches(Request<'a>),
 }
 
 impl<T> PartialEq for Due<T> {
@@ -127,7 +129,7 @@ impl<'a, T: StepTime> Engines<'a, T> {
         (0, f64::INFINITY)
     }
 
-    fn advance(&mut self, engine: usize, answered: &mut Vec<Answered>) {
+    fn advance(&mut self, engine: usize, answered: &mut Vec<Answered<'a>>) {
         self.each[engine].advance(answered);
         self.touched.push(engine);
     }
@@ -139,8 +141,20 @@ impl<'a, T: StepTime> Engines<'a, T> {
         engine
     }
 
+    /// The engine that a request goes to, where `here` has had its session.
+    fn route(
+        &mut self,
+        router: Router,
+        request: &Request<'_>,
+        here: usize,
+        any: &mut Random,
+    ) -> usize {
+        let next = self.in_turn();
+        chosen(&mut self.each, router, request, (here, next), any)
+    }
+
     /// Gives a request to an engine; whether it could ever hold it.
-    fn give(&mut self, engine: usize, request: Request) -> bool {
+    fn give(&mut self, engine: usize, request: Request<'a>) -> bool {
         self.touched.push(engine);
         self.each[engine].submit(request)
     }
@@ -194,8 +208,12 @@ struct Simulation<'a, P, D> {
     back: Option<(Engines<'a, D>, Transfer)>,
     /// When each engine's link is free again.
     links: Vec<f64>,
+    router: Router,
+    /// What it draws.
+    any: Random,
+    imbalance: Imbalance,
     source: Source<'a>,
-    due: BinaryHeap<Due<What>>,
+    due: BinaryHeap<Due<What<'a>>>,
     order: u64,
     run: Run,
     window: Window,
@@ -209,13 +227,17 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         load: &'a Load,
         run: Run,
     ) -> Self {
+        let router = front.limits.router;
         let mut front = Engines::new(front);
         let source = Source::new(load, run.seed, run.warm_up + run.requests);
         let mut due = BinaryHeap::new();
         let starts = source.talks().map_or_else(Vec::new, Talks::starts);
         for (session, time, begins, said) in starts {
-            // A session goes to the replica that has fewest, and stays.
-            let engine = session % front.each.len();
+            // A session goes to the replica that has fewest.
+            let engine = match router.routing {
+                Routing::Hash => of_hash(begins.own(), front.each.len()),
+                _ => session % front.each.len(),
+            };
             front.each[engine].remember(begins, said);
             due.push(Due {
                 time,
@@ -225,6 +247,9 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         }
         Self {
             links: vec![0.0; front.each.len()],
+            router,
+            any: Random::new(run.seed, 17),
+            imbalance: Imbalance::of(front.each.len()),
             front,
             back: back.map(|(pool, transfer)| (Engines::new(pool), transfer)),
             order: due.len() as u64,
@@ -311,7 +336,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                         What::Asks { engine, session } => {
                             let request = self.source.ask(due.time, session);
                             self.count(&request);
-                            self.fetch(Request { engine, ..request });
+                            self.send(request, engine);
                         }
                         What::Fetched(request) => self.enter(Request {
                             reached: due.time,
@@ -331,15 +356,15 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 _ => {
                     let request = self.source.arrive();
                     self.count(&request);
-                    let engine = self.front.in_turn();
-                    self.enter(Request { engine, ..request });
+                    let here = self.front.turn;
+                    self.send(request, here);
                 }
             }
         }
     }
 
     /// Opens and closes the window as requests arrive.
-    fn count(&mut self, request: &Request) {
+    fn count(&mut self, request: &Request<'a>) {
         if request.number == self.window.begin {
             let here = request.number.saturating_sub(self.window.left);
             let wanted = POPULATIONS * here;
@@ -362,8 +387,14 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         self.front.line() + back
     }
 
-    /// Lets a session's request in, once what the host has of it is here.
-    fn fetch(&mut self, request: Request) {
+    /// Sends a request to a replica, of which `here` has had its session.
+    fn send(&mut self, request: Request<'a>, here: usize) {
+        let engine = self.front.route(self.router, &request, here, &mut self.any);
+        self.fetch(Request { engine, ..request });
+    }
+
+    /// Lets a request in, once what the host has of it is here.
+    fn fetch(&mut self, request: Request<'a>) {
         let engine = &mut self.front.each[request.engine];
         let request = engine.fetch(request);
         if request.ready > request.arrival && engine.fetches_first() {
@@ -373,7 +404,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         }
     }
 
-    fn enter(&mut self, request: Request) {
+    fn enter(&mut self, request: Request<'a>) {
         let asked = if self.back.is_some() {
             // The pool in front reads the prompt and puts out the first token alone.
             Request {
@@ -390,7 +421,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
     }
 
     /// What leaves the engines in front: it is answered, or goes over the engine's link.
-    fn leave_front(&mut self, engine: usize, now: f64, answered: &mut Vec<Answered>) {
+    fn leave_front(&mut self, engine: usize, now: f64, answered: &mut Vec<Answered<'a>>) {
         let Some((_, transfer)) = &self.back else {
             return self.leave(now, answered);
         };
@@ -412,6 +443,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 output: request.later + 1,
                 later: 0,
                 reached,
+                begins: None,
                 ..request
             };
             self.put(reached, What::Reaches(whole));
@@ -420,7 +452,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
     }
 
     /// Records who has been answered; users ask again.
-    fn leave(&mut self, now: f64, answered: &mut Vec<Answered>) {
+    fn leave(&mut self, now: f64, answered: &mut Vec<Answered<'a>>) {
         for each in answered.drain(..) {
             let request = each.request;
             self.window.answer(now, request.output);
@@ -434,9 +466,11 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                     output: request.output,
                     prompt: request.prompt,
                     found: request.cached,
-                    fetched: request.fetched,
+                    brought: request.brought,
                 };
                 self.measured.add(sample);
+                let read = request.prompt - request.cached;
+                self.imbalance.add(request.engine, read);
             }
             if let Some(think) = self.source.think_seconds() {
                 self.put(now + overhead + think, again(&request));
@@ -446,7 +480,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
 
     /// Counts a request that no engine could ever hold; its user asks again, but not in no time,
     /// which would never end.
-    fn turn_away(&mut self, request: Request, now: f64) {
+    fn turn_away(&mut self, request: Request<'a>, now: f64) {
         self.window.left += 1;
         if let Some(place) = self.window.place(request.number) {
             self.measured.refuse(place);
@@ -456,7 +490,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         }
     }
 
-    fn put(&mut self, time: f64, what: What) {
+    fn put(&mut self, time: f64, what: What<'a>) {
         self.order += 1;
         self.due.push(Due {
             time,
@@ -484,6 +518,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         LoadReport {
             kv_occupancy: occupancies,
             preemptions: preemptions + behind,
+            imbalance: self.imbalance.mean(),
             sessions_ended: self.source.talks().map_or(0, Talks::ended),
             interrupted,
             overloaded: offered.is_some() && self.window.falls_behind(),
@@ -493,7 +528,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
 }
 
 /// Who has been answered asks again, where he was.
-fn again(request: &Request) -> What {
+fn again(request: &Request<'_>) -> What<'static> {
     What::Asks {
         engine: request.engine,
         session: request.session,

@@ -4,7 +4,7 @@
 //! share their first gaps, and a lucky start would be in all of them. Two looks in a row must agree.
 
 use crate::catalog::RequestOverhead;
-use crate::load::{Arrivals, Load, Statistic};
+use crate::load::{Arrivals, Load, Routing, Statistic};
 use crate::quantity::real;
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::latency::whole;
@@ -59,6 +59,9 @@ const LEAST_GOOD: u64 = 2_000;
 const POPULATIONS: f64 = 20.0;
 const PATIENCES: f64 = 3.0;
 
+/// Replicas that are simulated together, at most.
+pub(super) const MOST_TOGETHER: u32 = 64;
+
 /// Squared share of a queue's memory that is slack, near saturation: requests of a look grow with
 /// its inverse.
 const SLACK: f64 = 40.0;
@@ -103,6 +106,21 @@ impl Judge<'_> {
         matches!(self.load.arrivals, Arrivals::Closed { .. })
     }
 
+    /// Replicas of such a rate that are simulated together: one, unless turns go from one to another.
+    fn together(&self, rate: f64) -> u32 {
+        if self.is_alone() {
+            return 1;
+        }
+        whole((self.goal.asked / rate).ceil()).min(MOST_TOGETHER)
+    }
+
+    /// Whether replicas are what each is by itself: whoever asks stays with his, or nothing is found
+    /// of what he has said.
+    pub(super) fn is_alone(&self) -> bool {
+        let finds = self.goal.traffic.turns().is_some() || self.goal.traffic.footprint().is_some();
+        !finds || (self.is_closed() && self.goal.engine.router.unwrap_or_default() == Routing::Even)
+    }
+
     /// Whether a replica carries `rate`, of which `fluid` is the most that any can; looks grow up
     /// to those of a level.
     pub(super) fn decide(
@@ -117,22 +135,24 @@ impl Judge<'_> {
         let mut report = LoadReport::default();
         let mut requests = FIRST_LOOK;
         let mut seed = FIRST_SEED;
+        let replicas = self.together(rate);
         let most = self.most_requests(level);
         while requests <= most {
-            report = self.run(step, limits, (1, rate), (requests, seed), self.over);
+            report = self.run(step, limits, (replicas, rate), (requests, seed), self.over);
             if report.interrupted || self.over.load(Ordering::Relaxed) {
                 break;
             }
             let is_last = 2 * requests > LEVELS[LEVELS.len() - 1];
-            let found = self.look(&report, rate, fluid, requests, is_last);
+            let of_all = f64::from(replicas);
+            let found = self.look(&report, of_all * rate, of_all * fluid, requests, is_last);
             if found != Verdict::Open && (found == before || is_last) {
-                return (found, report);
+                return (found, report.of(1, replicas));
             }
             before = found;
             requests *= 2;
             seed += 1;
         }
-        (Verdict::Open, report)
+        (Verdict::Open, report.of(1, replicas))
     }
 
     /// Requests of the last look of a level.

@@ -11,7 +11,7 @@ mod kinds;
 mod settling;
 
 use self::fronts::{Column, cheapest_with_spare};
-use self::judge::Verdict;
+use self::judge::{MOST_TOGETHER, Verdict};
 pub use self::kinds::SettledPart;
 use self::kinds::{Division, Kind, Kinds, OfKind, rounded};
 pub use self::settling::{Guessed, Settling};
@@ -569,8 +569,9 @@ impl<'a> Loop<'_, '_, 'a> {
                 let part = of_part[kind];
                 let replicas = count.saturating_mul(u64::from(unit.unit.replicas));
                 let replicas = u32::try_from(replicas).unwrap_or(u32::MAX);
-                // Users stay with their replica: all of these are alike.
-                let some = replicas.min(if is_closed { 1 } else { MOST_REPLICAS });
+                // Where users stay with their replica all of these are alike.
+                let is_alone = is_closed && parts[part].judge.is_alone();
+                let some = replicas.min(if is_alone { 1 } else { MOST_TOGETHER });
                 let rate = share * kinds[kind].bracket.good;
                 let rate = if is_closed { rate.ceil() } else { rate };
                 let (verdict, report) = parts[part].last(&kinds[kind], some, rate);
@@ -663,6 +664,3 @@ fn left_of(mut replicas: Vec<(f64, u64)>, spare: u64) -> f64 {
         left + of_one * real(many - down)
     })
 }
-
-/// Replicas of a final run, at most: more of them are alike.
-const MOST_REPLICAS: u32 = 64;

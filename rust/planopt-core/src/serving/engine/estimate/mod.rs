@@ -17,6 +17,7 @@ mod machine;
 mod point;
 mod population;
 mod reading;
+mod sessions;
 mod surface;
 mod tail;
 mod traffic;
@@ -24,6 +25,7 @@ mod waiting;
 
 pub use self::answer::{Estimate, Quantiles};
 pub use self::estimator::Estimator;
+pub use self::sessions::of_sessions;
 pub use self::traffic::Traffic;
 
 use self::estimator::gaps;

@@ -1,8 +1,8 @@
 //! What the closed form knows of a load: moments of prompts and outputs, and both cut into strata.
 
 use crate::load::{KvPolicy, Lengths, Load, Sizes};
-use crate::serving::engine::Turns;
 use crate::serving::engine::random::normal_share;
+use crate::serving::engine::{Footprint, Turns};
 
 /// Strata that lengths are cut into, finer towards the long ones that make the tail.
 pub(super) const STRATA: usize = 12;
@@ -156,6 +156,8 @@ pub struct Traffic {
     pub(super) prompts_are_alike: bool,
     /// What its users come to, where these are sessions.
     turns: Option<Turns>,
+    /// What its prompts find of each other, where that is known.
+    footprint: Option<Footprint>,
 }
 
 impl Traffic {
@@ -163,10 +165,19 @@ impl Traffic {
     /// before: no engine finds more.
     pub fn of(load: &Load) -> Self {
         let turns = load.sessions.as_ref().map(Turns::of);
-        let found = turns.map_or(0.0, |turns| turns.all_hit_rate);
+        let footprint = match &load.sizes {
+            Sizes::Pairs {
+                prompt,
+                hashed: Some(hashed),
+                ..
+            } if load.prefix_hit_rate <= 0.0 => Some(Footprint::of(hashed, prompt)),
+            _ => None,
+        };
+        let of_turns = turns.map_or(0.0, |turns| turns.all_hit_rate);
+        let found = footprint.map_or(of_turns, |footprint| footprint.all_hit_rate);
         let (prompt, output) = match &load.sizes {
             Sizes::Independent { prompt, output } => (Spread::of(prompt), Spread::of(output)),
-            Sizes::Pairs { prompt, output } => {
+            Sizes::Pairs { prompt, output, .. } => {
                 let each_once = vec![1.0; prompt.len()];
                 (
                     Spread::counted(prompt, &each_once),
@@ -182,13 +193,14 @@ impl Traffic {
             mean_read: 0.0,
             prompts_are_alike: first >= last,
             turns,
+            footprint,
         }
         .with_hits(load.prefix_hit_rate.max(found))
     }
 
     /// The same load of whose prompts such a share is found in a cache.
     #[must_use]
-    pub(crate) fn with_hits(mut self, hit_rate: f64) -> Self {
+    pub fn with_hits(mut self, hit_rate: f64) -> Self {
         self.hit_rate = hit_rate;
         self.mean_read = self.mean(|at| self.read(at));
         self
@@ -212,6 +224,11 @@ impl Traffic {
     /// What its users come to, where these are sessions.
     pub fn turns(&self) -> Option<&Turns> {
         self.turns.as_ref()
+    }
+
+    /// What its prompts find of each other, where that is known.
+    pub(crate) fn footprint(&self) -> Option<&Footprint> {
+        self.footprint.as_ref()
     }
 
     /// Tokens of a prompt, on average.
@@ -265,7 +282,11 @@ impl Traffic {
 
     /// Tokens that a token of any prompt looks at, on average.
     pub(in crate::serving::engine) fn mean_attended_tokens(&self) -> f64 {
-        self.prompt.square / self.prompt.mean * f64::midpoint(1.0, self.hit_rate)
+        let of_hits = self.prompt.square / self.prompt.mean * f64::midpoint(1.0, self.hit_rate);
+        let at_best = self
+            .footprint
+            .map_or(of_hits, |footprint| footprint.attended);
+        of_hits.min(at_best)
     }
 
     /// Tokens cached for a sequence that decodes: long ones do so for longer.
@@ -273,14 +294,17 @@ impl Traffic {
         self.prompt.mean + self.output.square / (2.0 * self.output.mean)
     }
 
-    /// Tokens that a sequence holds on average, long ones for longer; not those that sessions have
-    /// in common, which are held once.
+    /// Tokens that a sequence holds on average, long ones for longer; not those that prompts
+    /// have in common, which are held once.
     pub(in crate::serving::engine) fn resident_tokens(&self, policy: KvPolicy) -> f64 {
         let all = match policy {
             KvPolicy::Reserve => self.prompt.mean + self.output.square / self.output.mean,
             KvPolicy::Preempt => self.decode_context(),
         };
-        let in_common = self.turns.map_or(0.0, |turns| turns.begins.in_common);
+        let of_turns = self.turns.map_or(0.0, |turns| turns.begins.in_common);
+        let in_common = self
+            .footprint
+            .map_or(of_turns, |footprint| footprint.in_common);
         (all - in_common).max(1.0)
     }
 
