@@ -126,7 +126,7 @@ class Replica(Engine):
         return sum(1 for _ in takewhile(where.__contains__, turn.blocks(most)))
 
     def _free(self) -> int:
-        held = sum(1 for holders in self.holders.values() if holders)
+        held = sum(map(bool, self.holders.values()))
         return super()._free() - held
 
     def _trim(self) -> None:

@@ -30,6 +30,9 @@ from planopt_reference.sessions import (
     traced,
 )
 
+# The reference is slow: its tests may take longer than others on a busy machine.
+pytestmark = pytest.mark.timeout(600)
+
 TURNS = 1500
 WARM_UP = 300
 PAGE = 16

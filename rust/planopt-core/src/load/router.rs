@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the turns of sessions are dealt to replicas that are alike.
+/// How the turns of sessions are spread over replicas that are alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
