@@ -9,7 +9,8 @@ from planopt import _native
 from planopt.catalog.open import open_catalog
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweeps.spaces import figures, front, read_space
+from planopt.sweeps.fronts import figures, front
+from planopt.sweeps.spaces import read_space
 
 SPACE = "training"
 """Most of its candidates work."""

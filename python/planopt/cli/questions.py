@@ -241,7 +241,7 @@ def frontier(
     from planopt.exchange.rows import write_rows
     from planopt.planning.frontier import frontier as units
     from planopt.report.spaces import render_frontier
-    from planopt.sweeps.spaces import front
+    from planopt.sweeps.fronts import front
 
     if space is None:
         with Progress("listing units that nothing beats"):

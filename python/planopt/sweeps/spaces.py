@@ -1,26 +1,16 @@
-"""Spaces of candidates, bundled or of a file of the user, and what comes of them."""
+"""Spaces of candidates that ship with planopt, or that a file of the user defines."""
 
 from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msgspec import Struct
-from msgspec.json import decode
-
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.door import question, written
+from planopt.door import question
 from planopt.errors import InputError
 from planopt.files import read
 from planopt.toml import loads, tomllib
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from planopt._native import Table
-
 
 SPACES = Path(__file__).parent.parent / "spaces"
 
@@ -105,50 +95,3 @@ def read_toml(name: str, text: str) -> dict[str, Any]:
             value=name,
             accepted="a TOML file, as those in benchmarks/spaces",
         ) from error
-
-
-class _Front(Struct, frozen=True):
-    rows: list[dict[str, object]]
-
-
-def front(
-    space: str,
-    *,
-    exhaustive: bool = False,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-    progress: Callable[[int, int], object] | None = None,
-) -> list[dict[str, object]]:
-    """Find the front of a space, the cheapest first: place, what it is, all figures."""
-    request = written(read_space(space).request)
-    native = open_catalog(catalog, assumptions).native
-    found = native.front(request, written({"exhaustive": exhaustive}), progress)
-    return decode(found, type=_Front).rows
-
-
-def figures(
-    space: str,
-    start: int = 0,
-    end: int | None = None,
-    *,
-    assumptions: str = DEFAULT_ASSUMPTIONS,
-    catalog: Sequence[str] = (),
-) -> Table:
-    """Every figure of candidates that work, as columns that nobody has to copy.
-
-    ``pyarrow.table(figures(...))``, ``polars.from_arrow`` and all others that speak the
-    Arrow PyCapsule protocol take the table as it is; ``numpy.asarray`` takes a column.
-    """
-    request = written(read_space(space).request)
-    native = open_catalog(catalog, assumptions).native
-    count = native.space_count(request)
-    last = count if end is None else end
-    if not 0 <= start <= last <= count:
-        raise InputError.of(
-            "E003",
-            "there are no such candidates",
-            field="start, end",
-            value=f"{start}, {last}",
-            accepted=f"0 <= start <= end <= {count}",
-        )
-    return native.figures(request, start, last)

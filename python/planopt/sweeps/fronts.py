@@ -1,0 +1,65 @@
+"""The Pareto front of a space of candidates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.json import decode
+
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.door import written
+from planopt.errors import InputError
+from planopt.sweeps.spaces import read_space
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from planopt._native import Table
+
+
+class _Front(Struct, frozen=True):
+    rows: list[dict[str, object]]
+
+
+def front(
+    space: str,
+    *,
+    exhaustive: bool = False,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+    progress: Callable[[int, int], object] | None = None,
+) -> list[dict[str, object]]:
+    """Find the front of a space, the cheapest first: place, what it is, all figures."""
+    request = written(read_space(space).request)
+    native = open_catalog(catalog, assumptions).native
+    found = native.front(request, written({"exhaustive": exhaustive}), progress)
+    return decode(found, type=_Front).rows
+
+
+def figures(
+    space: str,
+    start: int = 0,
+    end: int | None = None,
+    *,
+    assumptions: str = DEFAULT_ASSUMPTIONS,
+    catalog: Sequence[str] = (),
+) -> Table:
+    """Every figure of candidates that work, as columns that nobody has to copy.
+
+    ``pyarrow.table(figures(...))``, ``polars.from_arrow`` and all others that speak the
+    Arrow PyCapsule protocol take the table as it is; ``numpy.asarray`` takes a column.
+    """
+    request = written(read_space(space).request)
+    native = open_catalog(catalog, assumptions).native
+    count = native.space_count(request)
+    last = count if end is None else end
+    if not 0 <= start <= last <= count:
+        raise InputError.of(
+            "E003",
+            "there are no such candidates",
+            field="start, end",
+            value=f"{start}, {last}",
+            accepted=f"0 <= start <= end <= {count}",
+        )
+    return native.figures(request, start, last)
