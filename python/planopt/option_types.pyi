@@ -84,7 +84,6 @@ class OfSpares(TypedDict, total=False):
     accelerators: str | Sequence[str] | None
 
 class OfConfigurations(TypedDict, total=False):
-    lora_rank: float | str | None
     accelerator: str | None
     host: str | None
     link: str | None
@@ -143,6 +142,9 @@ class SolveOptions(
 class TrainOptions(
     OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfSpares, total=False
 ):
+    lora_rank: float | str | None
+    lora_modules: str | None
+    frozen_weights: str | None
     deadline: float | str | None
     confidence: str | None
     evidence: str | None
@@ -168,6 +170,7 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     weights: str | None
     kv: str | None
     lora_adapters: float | str | None
+    lora_rank: float | str | None
     encoder_parameters: float | str | None
     workload: str | None
     isl: float | str | None
@@ -207,6 +210,7 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
 class TrainingOptions(
     OfAll, OfModels, OfTraining, OfSpares, OfConfigurations, total=False
 ):
+    lora_rank: float | str | None
     lora_modules: str | None
     frozen_weights: str | None
     tokens: float | str | None

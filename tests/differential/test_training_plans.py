@@ -62,6 +62,17 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "deadline": "30d",
         "gradients": "bf16",
     },
+    "adapters": {
+        "model": "llama-3.1-70b",
+        "accelerators": "rtx-pro-6000-blackwell,l40s,h100-sxm",
+        "lora_rank": 16,
+        "lora_modules": "attention",
+        "frozen_weights": "int4",
+        "tokens": "100M",
+        "deadline": "2d",
+        "seq_len": 2048,
+        "global_batch": 64,
+    },
 }
 # Parts of a plan that say where a price is from, or how a link is called.
 SAY_NOTHING = (
@@ -163,6 +174,18 @@ def test_beside_figures_the_parts_of_a_deployment_hold_together() -> None:
 def test_what_does_not_fit_together_does_not_hold(field: str, value: object) -> None:
     plan = plan_of("thousands of A100")
     assert verify_plan(forged(plan, field, value), bundled_folder())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("lora_rank", 8), ("lora_modules", "all"), ("frozen_weights", "bf16")],
+)
+def test_adapters_are_those_that_were_asked_for(field: str, value: object) -> None:
+    plan = plan_of("adapters")
+    for place in (f"deployments[0].candidate.{field}", f"request.{field}"):
+        assert verify_plan(forged(plan, place, value), bundled_folder()), place
+    of_all_weights = forged(plan_of("one host"), f"request.{field}", value)
+    assert verify_plan(of_all_weights, bundled_folder())
 
 
 def test_the_command_verifies_a_saved_plan(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ class UnderLoad(Struct, frozen=True, kw_only=True):
     """Share of requests that waited too long for their first token, at most: with 1.645
     standard errors, which 95 of 100 runs stay below."""
     tpot_slo_violation: float | None = None
-    """The same of the tokens behind it."""
+    """The same of the tokens behind it, of requests that have some."""
     overloaded: bool = False
     """Whether more is asked than can be served: the rates are what can be carried, and
     latencies those of a line that grows all the time."""

@@ -122,6 +122,9 @@ class Request(Struct, frozen=True, kw_only=True):
     precision: str | None = None
     gradients: str | None = None
     optimizer: str | None = None
+    lora_rank: int | None = None
+    lora_modules: str | None = None
+    frozen_weights: str | None = None
     budget_usd: float | None = None
     budget_usd_per_hour: float | None = None
     """Where anything may be rented: rent, and what is bought written off and run."""

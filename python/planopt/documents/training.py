@@ -240,6 +240,8 @@ class TrainingCandidate(Struct, frozen=True, kw_only=True):
     optimizer: str = "adam"
     offload: tuple[str, ...] = ()
     lora_rank: int | None = None
+    lora_modules: str | None = None
+    frozen_weights: str | None = None
     expert_tp: int | None = None
     framework: str | None = None
     loss_chunks: int = 1

@@ -186,6 +186,8 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
     compute = sum(parts[f"{name}_seconds"] for name in _COMPUTE)
     waiting = sum(parts[f"{name}_seconds"] for name in _WAITING)
     host = parts["host_seconds"]
+    others = {f"{name}_seconds" for name in (*_COMPUTE, *_WAITING, "host")}
+    exposed = sum(part for name, part in parts.items() if name not in others)
     rejections = []
     if memory["total_bytes"] > memory["capacity_bytes"]:
         rejections.append("memory")
@@ -202,7 +204,7 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
         "step_seconds": step,
         "compute_seconds": compute,
         "bubble_seconds": waiting,
-        "exposed_communication_seconds": step - compute - waiting - host,
+        "exposed_communication_seconds": exposed,
         "host_seconds": host,
         "step": parts,
         "tokens_per_second": rate,

@@ -59,6 +59,8 @@ _RECORDED: Final = (
     "optimizer",
     "offload",
     "lora_rank",
+    "lora_modules",
+    "frozen_weights",
     "expert_tp",
     "framework",
     "loss_chunks",
@@ -264,6 +266,12 @@ def _choice_mismatches(
         for name in asked
     }
     chosen["model"] = (table["model"], only(request.get("model")))
+    # Adapters are trained where that is asked for, and nowhere else.
+    ranks = [table.get("lora_rank") or 0 for table in (candidate, request)]
+    chosen["candidate.lora_rank"] = (ranks[0], ranks[1:])
+    for name in ("lora_modules", "frozen_weights"):
+        stated = candidate.get(name) or "none"
+        chosen[f"candidate.{name}"] = (stated, only(request.get(name)))
     # Nothing that a search chooses: logits of a micro-batch are there at once.
     chosen["candidate.loss_chunks"] = (candidate.get("loss_chunks"), only(1))
     yield from not_allowed(field, chosen)

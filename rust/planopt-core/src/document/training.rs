@@ -5,7 +5,8 @@ use super::interval::Intervals;
 use super::rejection::RejectionAnswer;
 use super::serving::HardwareAnswer;
 use crate::cost::Cost;
-use crate::load::training::{Optimizer, Precision, Recipe};
+use crate::format::Format;
+use crate::load::training::{AdaptedModules, Optimizer, Precision, Recipe};
 use crate::parallel::{ContextParallel, Layout, Schedule, Zero};
 use crate::training::{StepTime, TrainingEvaluation};
 use serde::Serialize;
@@ -159,6 +160,10 @@ pub struct TrainingCandidate {
     pub offload: Vec<&'static str>,
     /// Rank of adapters, where they alone are trained.
     pub lora_rank: Option<u32>,
+    /// Products that have some.
+    pub lora_modules: Option<AdaptedModules>,
+    /// Format of the weights that they leave as they are.
+    pub frozen_weights: Option<Format>,
     /// Tensor-parallel degree of experts, where it is not that of the rest.
     pub expert_tp: Option<u32>,
     /// Framework, where it is named.
@@ -203,6 +208,8 @@ impl TrainingCandidate {
                 .filter_map(|(rests, what)| rests.then_some(what))
                 .collect(),
             lora_rank: recipe.adapters.map(|adapters| adapters.rank),
+            lora_modules: recipe.adapters.map(|adapters| adapters.modules),
+            frozen_weights: recipe.adapters.map(|adapters| adapters.frozen),
             expert_tp: layout.whole_experts.then_some(1),
             framework: None,
             loss_chunks: recipe.loss_chunks,

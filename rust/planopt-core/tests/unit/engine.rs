@@ -572,6 +572,33 @@ fn what_no_engine_can_hold_is_refused_and_told() {
 }
 
 #[test]
+fn a_percentile_of_tokens_is_of_who_got_tokens_behind_the_first() {
+    // Most answers have one token: however late the others are, few of all requests are late.
+    let load = load(
+        Arrivals::Poisson { per_second: 5.0 },
+        Lengths::Fixed { tokens: 800 },
+        Lengths::Lognormal { mean: 1.2, cv: 0.8 },
+    );
+    let seen = on_one(&STEP, EngineLimits::default(), &load, run(4000));
+    let asked = |tpot: f64| Run {
+        objectives: Objectives {
+            ttft_seconds: None,
+            tpot_seconds: Some(tpot),
+        },
+        ..run(4000)
+    };
+    let late = |tpot: f64| {
+        let found = on_one(&STEP, EngineLimits::default(), &load, asked(tpot));
+        (found.slo_violation.tpot.mean, found.slo_violation.any.mean)
+    };
+    let (at_median, of_all) = late(seen.tpot_seconds.p50);
+    assert!((0.4..=0.5).contains(&at_median), "{at_median}");
+    assert!(of_all < 0.25, "{of_all}");
+    assert!(late(seen.tpot_seconds.p95).0 <= 0.05);
+    assert!(late(0.99 * seen.tpot_seconds.p95).0 >= 0.05);
+}
+
+#[test]
 fn an_engine_that_looks_seldom_lets_who_arrives_wait_for_decoding_steps() {
     let seldom = EngineLimits {
         receive_interval: 20,

@@ -111,8 +111,8 @@ pub struct Share {
     pub error: f64,
 }
 
-/// Shares of requests that broke a promise. Who was refused has broken both; who had one token has
-/// kept that of further ones.
+/// Shares of requests that broke a promise. Who was refused has broken both; who had one token is
+/// not among those that further ones were promised to, as in the percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SloViolation {
     /// Of the first token.
@@ -233,25 +233,34 @@ impl Measured {
 
     /// Who waited for too long; of whom nothing is known, as the run was stopped, is left out.
     fn slo_violation(&self, objectives: Objectives) -> SloViolation {
-        let known = self.ttft.iter().zip(&self.tpot);
-        let known: Vec<(bool, bool)> = known
+        let is_late = |seconds: f64, most: Option<f64>| {
+            seconds.is_infinite() || most.is_some_and(|most| seconds > most)
+        };
+        let known: Vec<(bool, bool)> = (self.ttft.iter().zip(&self.tpot))
             .filter(|(ttft, _)| !ttft.is_nan())
             .map(|(ttft, tpot)| {
                 (
-                    ttft.is_infinite() || objectives.ttft_seconds.is_some_and(|most| *ttft > most),
-                    tpot.is_infinite() || objectives.tpot_seconds.is_some_and(|most| *tpot > most),
+                    is_late(*ttft, objectives.ttft_seconds),
+                    is_late(*tpot, objectives.tpot_seconds),
                 )
             })
             .collect();
+        let answered_further: Vec<bool> = (self.tpot.iter())
+            .filter(|tpot| !tpot.is_nan())
+            .map(|tpot| is_late(*tpot, objectives.tpot_seconds))
+            .collect();
         SloViolation {
             ttft: share(&known, |late| late.0),
-            tpot: share(&known, |late| late.1),
+            tpot: share(&answered_further, |is_late| is_late),
             any: share(&known, |late| late.0 || late.1),
         }
     }
 }
 
 fn share<T: Copy>(all: &[T], of: impl Fn(T) -> bool) -> Share {
+    if all.is_empty() {
+        return Share::default();
+    }
     let one = |each: &T| f64::from(u8::from(of(*each)));
     let batches: Vec<f64> = all
         .chunks(all.len().div_ceil(BATCHES).max(1))
