@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 PCIE_CLASSES = ("slow", "good")
 DEADLINES = (0.8, 1.5)
 """Shares of the deadline that the question is asked again with."""
+OTHER_NETWORK = 1.5
+"""How much dearer a cluster on another network is looked for first."""
 ROUNDING_USD = 1.0
 """What a price may be off by where it was added up in another order."""
 WIDE = 50_000
@@ -238,12 +240,16 @@ def run_sensitivities(
         _told_of_run(
             f"--deadline {span(seconds / SECONDS_PER_DAY)}",
             chosen,
-            _best_in(question.edited(Edit({"deadline": seconds})), chosen, share),
+            _best_near(
+                question.edited(Edit({"deadline": seconds})), chosen, _dearer(share)
+            ),
         )
         for share, seconds in asked
     )
     over_other_networks = (
-        _told_of_run(change, chosen, question.edited(edit).best())
+        _told_of_run(
+            change, chosen, _best_near(question.edited(edit), chosen, OTHER_NETWORK)
+        )
         for change, edit in _other_networks(
             question, chosen.deployment.hardware.network
         ).items()
@@ -266,17 +272,24 @@ def _told_of_run(
     )
 
 
-def _best_in(
-    question: TrainingQuestion, chosen: TrainingBuild, share: float
-) -> TrainingBuild | None:
-    """Find the best cluster for a share of the time that `chosen` has.
+def _dearer(share: float) -> float:
+    """Say how much dearer a cluster for a share of the time may be.
 
-    With more time none that is dearer is better. With less, whatever is found within a
-    price is the cheapest of all; the whole search is for where nothing is.
+    Twice as many accelerators in half of the time, and as much again for what they
+    lose on the way; with more time none that is dearer is better.
     """
-    # Twice as many accelerators in half of the time, and as much again for what they
-    # lose on the way.
-    near = chosen.price_usd * max(1.0, 1.0 / share**2) + ROUNDING_USD
+    return max(1.0, 1.0 / share**2)
+
+
+def _best_near(
+    question: TrainingQuestion, chosen: TrainingBuild, dearer: float
+) -> TrainingBuild | None:
+    """Find the best cluster, first among those that are not much dearer than `chosen`.
+
+    Whatever is found within a price is the cheapest of all; the whole search is for
+    where nothing is.
+    """
+    near = chosen.price_usd * dearer + ROUNDING_USD
     cheapest = question.problem.objective == "cheapest"
     found = question.up_to(near).best() if cheapest else None
     return question.best() if found is None else found
