@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.options import TextOrNumber
 
-__all__ = [
-    "AGES",
-    "COLUMNS",
-    "UNDATED",
-    "Basis",
-    "Listing",
-    "PriceList",
-    "Summary",
-    "price_list",
-]
-
-
 AGES = {"90d": 90, "180d": 180, "1y": 365}
 """Columns of the summary: prices up to so many days old."""
 OLDER, UNDATED = "older", "undated"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from math import ceil, sqrt
-from statistics import fmean, median
+from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from statistics import StatisticsError, correlation, fmean, median
 from typing import TYPE_CHECKING, Final
 
 from planopt.confidence import chance
@@ -63,7 +64,7 @@ def spread(measured: Iterable[tuple[str, float]]) -> list[float]:
 
 def quantile(ordered: Sequence[float], share: float) -> float:
     """Return the smallest value that at least `share` of the values do not exceed."""
-    return ordered[max(ceil(share * len(ordered)) - 1, 0)]
+    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
 
 
 def spearman_rho(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -73,33 +74,18 @@ def spearman_rho(first: Sequence[float], second: Sequence[float]) -> float | Non
     """
     if len(first) < _LEAST_RANKED:
         return None
-    one, other = _ranks(first), _ranks(second)
-    mean_one, mean_other = fmean(one), fmean(other)
-    both = sum(
-        (a - mean_one) * (b - mean_other) for a, b in zip(one, other, strict=True)
-    )
-    spread = sqrt(
-        sum((a - mean_one) ** 2 for a in one)
-        * sum((b - mean_other) ** 2 for b in other)
-    )
-    return both / spread if spread else None
+    with suppress(StatisticsError):
+        return correlation(_ranks(first), _ranks(second))
+    return None
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end < len(order) and values[order[end]] == values[order[start]]:
-            end += 1
-        for place in order[start:end]:
-            ranks[place] = (start + end - 1) / 2
-        start = end
-    return ranks
+    ordered = sorted(values)
+    return [
+        (bisect_left(ordered, each) + bisect_right(ordered, each) - 1) / 2
+        for each in values
+    ]
 
-
-__all__ = ["calibration", "interval_score"]
 
 _PARTS: Final = 10
 """Of a histogram."""

@@ -12,8 +12,6 @@ from msgspec import Struct
 from planopt.catalog.open import bundled_folder
 from planopt.toml import tomllib
 
-__all__ = ["Quality", "cost_in_quality", "quality_of"]
-
 
 class Quality(Struct, frozen=True, kw_only=True):
     """What formats cost on one model, and who says so."""
