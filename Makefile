@@ -9,7 +9,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase engines engines-truth
+.PHONY: help forge pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ fuzz: ## Laws, properties and the independent reference with new random cases, R
 	  cargo test --release --quiet --package planopt-core --test laws || exit 1; \
 	  env -u CI $(BIN)/pytest --quiet tests/properties tests/differential || exit 1; \
 	done
+
+forge: ## Change every leaf of saved plans (PLANS= files) and list which changes `planopt verify` takes
+	PYTHONPATH=tests/support:python $(BIN)/python tests/support/forging.py $(PLANS)
 
 queueing: ## The closed form of an engine against its simulation, 200 random cases (some 20 minutes)
 	cargo test --release --package planopt-core --test queueing -- --ignored --nocapture two_hundred_random_cases

@@ -37,10 +37,10 @@ _NAMES = {
 """Keys of a plan that name an entity, by its kind; an offer is a host."""
 
 _RESIDUALS = {
-    "training": ("residuals.toml", OF_TRAINING),
-    "serving": ("serving-residuals.toml", OF_SERVING),
+    "training": ("residuals.toml", (*OF_TRAINING, "memory")),
+    "serving": ("serving-residuals.toml", (*OF_SERVING, "throughput", "prefill")),
 }
-"""File of errors of steps, and their metrics, by the kind of a plan."""
+"""File of errors, and the metrics of intervals, by the kind of a plan."""
 
 
 def facts_of(plan: PlanDocument, catalog: Catalog) -> Facts:
@@ -211,11 +211,11 @@ def _fits(
     yield "assumptions", _cited(kept)
     judged = plan.evidence is not None or plan.confidence is not None
     if judged and plan.assumptions == DEFAULT_ASSUMPTIONS:
-        yield "residuals", {"residual": _errors_of_steps(plan)}
+        yield "residuals", {"residual": _errors(plan)}
 
 
-def _errors_of_steps(plan: PlanDocument) -> list[Table]:
-    """Read what is known of steps, of classes that speak for themselves."""
+def _errors(plan: PlanDocument) -> list[Table]:
+    """Read what is known of errors, of classes that speak for themselves."""
     told = []
     kind = getattr(plan, "kind", "serving")
     for of, (name, metrics) in _RESIDUALS.items():

@@ -17,19 +17,19 @@ from planopt.catalog.open import bundled_folder
 from planopt.documents.derivation import Derivation, Fact, Figure
 from planopt.documents.homes import NeighboursPlan
 from planopt.documents.load import homes_of, plan_of
-from planopt.documents.plan import Plan, PlanDocument, content_of
+from planopt.documents.plan import Plan, PlanDocument, command, content_of
 from planopt.documents.schema import marked_schema
 from planopt.facts import changed_since
 from planopt_reference import FactError, Facts, Mismatch, evaluate_serving, verify_plan
 from planopt_reference.communication import all_reduce, fabric, scale_up_ring
 from planopt_reference.derivation import recording
-from planopt_reference.fields import figures, mark_of
+from planopt_reference.fields import figures, leaves, mark_of
 from planopt_reference.islands import islands_mismatches
 from planopt_reference.neighbours import neighbours_mismatches
 from planopt_reference.training import evaluate_training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from planopt.catalog.entries import Figure as Known
     from planopt.catalog.open import Catalog
@@ -50,6 +50,7 @@ __all__ = [
     "derivation_of_training",
     "schema",
     "verify",
+    "verify_content",
     "verify_file",
 ]
 
@@ -89,11 +90,15 @@ def verify(plan: PlanDocument | HomesPlan) -> Verdict:
 
 def verify_file(path: Path) -> Verdict:
     """Compute a saved plan again."""
-    content = content_of(path)
-    homes = homes_of(content, str(path))
+    return verify_content(content_of(path), str(path))
+
+
+def verify_content(content: bytes, name: str) -> Verdict:
+    """Compute what a file of that name holds again."""
+    homes = homes_of(content, name)
     if homes is not None:
         return _of_homes(homes)
-    return _verified(plan_of(content, str(path)), content)
+    return _verified(plan_of(content, name), content)
 
 
 def _of_homes(plan: HomesPlan) -> Verdict:
@@ -113,11 +118,28 @@ def _of_homes(plan: HomesPlan) -> Verdict:
 def _verified(plan: PlanDocument, text: bytes) -> Verdict:
     document = msgspec.json.decode(text)
     return Verdict(
-        mismatches=verify_plan(document, bundled_folder()),
+        mismatches=[
+            *_as_written(plan, document),
+            *verify_plan(document, bundled_folder()),
+        ],
         figures=len(figures(document)),
         buys=plan.status != "infeasible",
         changed=changed_since(plan),
     )
+
+
+def _as_written(plan: PlanDocument, document: object) -> Iterator[Mismatch]:
+    """Ask that a file has every field that planopt writes, and no other."""
+    stated = dict(leaves(document))
+    written = dict(leaves(msgspec.json.decode(msgspec.json.encode(plan))))
+    for field in sorted(stated.keys() ^ written.keys()):
+        told, expected = stated.get(field), written.get(field, "no such field")
+        yield Mismatch(field, told, expected, "a plan has all its fields and no others")
+    if plan.provenance is not None:
+        said = command(getattr(plan, "kind", "serving"), plan.request)
+        if plan.provenance.command != said:
+            why = "as its request was typed"
+            yield Mismatch("provenance.command", plan.provenance.command, said, why)
 
 
 def schema(kind: type[Document] = Plan) -> dict[str, Any]:

@@ -174,9 +174,9 @@ def certainty_mismatches(
     yield from compared("confidence", plan.get("confidence"), confidence, "asked")
     stated = plan.get("evidence") or {}
     told = {each.get("accelerator"): each for each in stated.get("kinds") or ()}
-    names = sorted(kinds)
-    if sorted(told) != names:
-        yield Mismatch("evidence.kinds", sorted(told), names, "of what is deployed")
+    names, listed = sorted(kinds), [str(each) for each in told]
+    if sorted(listed) != names or len(stated["kinds"]) != len(names):
+        yield Mismatch("evidence.kinds", listed, names, "of what is deployed, once")
         return
     limits = {
         name: told[name].get("held_to") if held_to is None else held_to.get(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.formats import activation_bytes, bytes_per_element
 from planopt_reference.mismatch import Mismatch
@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from planopt_reference.facts import Facts
+
+
+# What is said of a candidate in one breath, or not at all.
+_IN_ONE_BREATH: Final = (
+    ("draft", "draft_tokens", "acceptance"),
+    ("offload", "offload_to"),
+    ("lora_adapters", "lora_rank"),
+    ("image_tokens", "image_patches", "encoder_parameters"),
+)
+_COUNTS: Final = ("tp", "pp", "dp", "cp", "ep", "batch", "in_flight")
+# Of sessions: nothing is said of these without them.
+_OF_SESSIONS: Final = ("turns", "grow", "shared", "think_seconds")
 
 
 def choice_mismatches(
@@ -57,7 +69,32 @@ def choice_mismatches(
     }
     yield from part_mismatches(field, table, request, facts)
     yield from not_allowed(field, chosen)
+    yield from _whole_mismatches(field, candidate, request)
     yield from _cache_mismatches(f"{field}.candidate.kv", candidate, request)
+
+
+def _whole_mismatches(
+    field: str, candidate: Mapping[str, Any], request: Mapping[str, Any]
+) -> Iterator[Mismatch]:
+    """Check that degrees count, and that what goes together is said together."""
+    for name in _COUNTS:
+        if not (candidate.get(name) or 1) >= 1:
+            place = f"{field}.candidate.{name}"
+            yield Mismatch(place, candidate[name], "1 or more", "it counts")
+    for names in _IN_ONE_BREATH:
+        said = {name: candidate.get(name) for name in names}
+        if None in said.values() and any(said.values()):
+            expected = f"all of {', '.join(names)} or none"
+            yield Mismatch(f"{field}.candidate.{names[0]}", said, expected, "as one")
+    for name in ("cp", "draft", "in_flight"):
+        asked = request.get(name)
+        if asked is not None and candidate.get(name) != asked:
+            place = f"{field}.candidate.{name}"
+            yield Mismatch(place, candidate.get(name), asked, "what the request says")
+    for name in _OF_SESSIONS:
+        if request.get(name) is not None and request.get("sessions") is None:
+            reason = "there are no sessions"
+            yield Mismatch(f"request.{name}", request[name], None, reason)
 
 
 def part_mismatches(

@@ -28,6 +28,7 @@ _SECONDS_PER_HOUR: Final = 3600
 _HOURS_PER_DAY: Final = 24
 _MILLION: Final = 1e6
 _PRICES: Final = ("accelerator_price", "other_prices")
+_DUTIES: Final = (0.01, 0.02, 0.05, *(tenth / 10 for tenth in range(1, 11)))
 
 
 def outlay_mismatches(
@@ -44,6 +45,8 @@ def outlay_mismatches(
     parts = Counter({"rent": rent_usd_per_hour(rents, cost)})
     for one in owned:
         parts.update(owning(*one, cost))
+    for name in ("parts", "moves"):
+        yield from once(f"cost.{name}", stated[name])
     told = {one["name"]: one["usd_per_hour"] for one in stated["parts"]}
     there = {name: usd for name, usd in parts.items() if usd}
     for name in sorted({*there, *told}):
@@ -68,6 +71,9 @@ def outlay_mismatches(
         return float(table(replace(cost, duty=duty))["usd_per_hour"])
 
     yield from _sell_mismatches(plan, hourly, price, tokens_per_second, cost)
+    duties = [at["duty"] for at in stated["at_duty"]]
+    if duties and duties != list(_DUTIES):
+        yield Mismatch("cost.at_duty", duties, list(_DUTIES), "each once, in order")
     for index, at in enumerate(stated["at_duty"]):
         field = f"cost.at_duty[{index}].usd_per_million_tokens"
         told_usd, usd = at["usd_per_million_tokens"], replace(cost, duty=at["duty"])
@@ -154,6 +160,13 @@ def _price_of_accelerators(plan: Document) -> float:
     return sum(one["price_usd"] or 0.0 for one in lines if one["kind"] == "accelerator")
 
 
+def once(field: str, named: Sequence[Document]) -> Iterator[Mismatch]:
+    """Ask that no name stands twice in a list."""
+    names = [one["name"] for one in named]
+    if len(names) > len(set(names)):
+        yield Mismatch(field, names, sorted(set(names)), "each once")
+
+
 # --- Times, and the peak --------------------------------------------------------------
 
 
@@ -161,9 +174,8 @@ def time_mismatches(
     field: str, evaluation: Document, percentile: str | None
 ) -> Iterator[Mismatch]:
     """Add up the parts of a token's time: they are what is judged, or a full batch."""
-    stated = evaluation.get("time_parts")
-    if stated is None:
-        return
+    stated = evaluation.get("time_parts") or ()
+    yield from once(f"{field}.time_parts", stated)
     decode = evaluation["decode"]
     token = decode["tpot_seconds"]
     judged = (evaluation.get("tpot_seconds") or {}).get(percentile) or 0.0
@@ -182,9 +194,8 @@ def time_mismatches(
 
 def peak_mismatches(field: str, evaluation: Document) -> Iterator[Mismatch]:
     """Divide the time of a step by what it goes into."""
-    stated = evaluation.get("peak_parts")
-    if stated is None:
-        return
+    stated = evaluation.get("peak_parts") or ()
+    yield from once(f"{field}.peak_parts", stated)
     step = evaluation["step_seconds"]
     computing = evaluation["compute_seconds"] / step
     expected = {

@@ -53,7 +53,7 @@ from planopt_reference.question import (
     question_mismatches,
     rate_mismatches,
 )
-from planopt_reference.remarks import serving_remarks
+from planopt_reference.remarks import serving_remarks, told_mismatches
 from planopt_reference.rent import RentError, is_offer
 from planopt_reference.scenarios import scenario_mismatches
 from planopt_reference.serving import evaluate_serving
@@ -147,6 +147,7 @@ def verify_plan(
     try:
         found = list(fact_mismatches(plan, facts.assumptions.cost))
         found += promise_mismatches(plan)
+        found += told_mismatches(plan, request)
     except _NOT_RECOMPUTABLE as error:
         return [Mismatch("promises", "facts and promises", "readable", _told(error))]
     return [*found, *_of_its_kind(plan, request, facts)]

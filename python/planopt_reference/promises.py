@@ -107,7 +107,7 @@ def _of_serving(request: Document, deployments: Sequence[Document]) -> Iterator[
         held = all_ >= rate * (1 - _ROUNDING)
         yield _promise("throughput", rate, all_, unit="tok/s", held=held)
     if users and not arriving:
-        known = sum(map(_sequences, deployments))
+        known = sum(map(sequences, deployments))
         yield _promise("concurrency", users, known, unit="", held=known >= users)
 
 
@@ -137,7 +137,8 @@ def sessions_of(one: Document) -> int:
     return int((load.get("sessions") or {}).get("alive", 0))
 
 
-def _sequences(one: Document) -> int:
+def sequences(one: Document) -> int:
+    """Return the sequences of a deployment that are decoded at the same time."""
     candidate = one["candidate"]
     if one.get("role") == "prefill":
         return 0
@@ -168,7 +169,7 @@ def _totals(
         "requests_per_second": _sum(
             load["requests_per_second"] for load in loads if load
         ),
-        "concurrency": sum(map(_sequences, deployments)),
+        "concurrency": sum(map(sequences, deployments)),
         "co2_kg_per_year": plan.get("kg_co2e_per_year"),
     }
 

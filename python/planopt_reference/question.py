@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from planopt_reference import units
 from planopt_reference.mismatch import Mismatch
 from planopt_reference.pools import answering
 
@@ -30,6 +33,36 @@ _NAMED: Final = {
     "max_racks": "max_racks",
     "max_accelerators": "max_accelerators",
 }
+# What is asked of runs alone, and of serving alone.
+_OF_RUNS: Final = (
+    *("tokens", "deadline_seconds", "seq_len", "global_batch", "mtp_modules"),
+    *("precision", "gradients", "optimizer"),
+)
+_OF_SERVING: Final = (
+    *("target_tokens_per_second", "ttft_seconds", "percentile", "load", "arrival_cv"),
+    *("concurrency", "people", "requests_per_second", "throughput_tokens_per_second"),
+    *("sessions", "turns", "grow", "shared", "think_seconds", "prefix_hit_rate"),
+    *("workload", "prompt_tokens", "output_tokens", "context_tokens", "batch"),
+    *("in_flight", "overlap", "cp", "draft", "draft_tokens", "acceptance", "kv"),
+    *("weights", "engine_name", "sell", "max_racks", "budget_usd_per_hour"),
+)
+# A number as it is typed, by where it is understood; a time is one with its unit.
+_NUMBER: Final = r"\$?(\d[\d_]*(?:,\d{3})*(?:\.\d+)?)([kMBT]?)"
+_SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+_TYPED: Final = {
+    "budget": ("budget_usd", _NUMBER),
+    "target": ("target_tokens_per_second", rf"{_NUMBER}(?:tok/s)?"),
+    "throughput": ("throughput_tokens_per_second", rf"{_NUMBER}(?:tok/s)?"),
+    "request_rate": ("requests_per_second", rf"{_NUMBER}(?:/s)?"),
+    "concurrency": ("concurrency", _NUMBER),
+    "sessions": ("sessions", _NUMBER),
+    "tokens": ("tokens", _NUMBER),
+    "isl": ("prompt_tokens", _NUMBER),
+    "osl": ("output_tokens", _NUMBER),
+    "ttft": ("ttft_seconds", None),
+    "deadline": ("deadline_seconds", None),
+    "time_limit": ("time_limit_seconds", None),
+}
 # More modules of multi-token prediction than any model has.
 _MOST_MODULES: Final = 64
 # Of what a user may see, to what is computed of a full batch and of one whole prompt:
@@ -45,6 +78,11 @@ def question_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]
     if plan.get("kind") != "fleet" and stated != asked:
         yield Mismatch("objective", stated, asked, "what the request asks for")
     yield from _model_mismatches(request)
+    others = {"serving": _OF_RUNS, "training": _OF_SERVING}
+    for name in others.get(str(plan.get("kind")), ()):
+        if request.get(name):
+            yield Mismatch(f"request.{name}", request[name], None, "asked of others")
+    yield from _typed_mismatches(request)
     for name, value in request.items():
         if isinstance(value, (int, float)) and value < 0:
             yield Mismatch(f"request.{name}", value, "0 or more", "it is an amount")
@@ -62,6 +100,26 @@ def question_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]
         if name in typed and typed[name] and not understood:
             reason = "what was typed has a meaning"
             yield Mismatch(f"request.{fields[0]}", None, typed[name], reason)
+
+
+def _typed_mismatches(request: Document) -> Iterator[Mismatch]:
+    """Compare numbers with what was typed, where that is a plain number or a time."""
+    for name, typed in (request.get("typed") or {}).items():
+        field, pattern = _TYPED.get(name, (None, None))
+        if field is None:
+            continue
+        if pattern is None:
+            try:
+                expected = units.seconds(typed)
+            except units.UnitError:
+                continue
+        elif found := re.fullmatch(pattern, str(typed)):
+            expected = float(re.sub("[,_]", "", found[1])) * _SCALES[found[2]]
+        else:
+            continue
+        stated = request.get(field)
+        if not isinstance(stated, int | float) or not math.isclose(stated, expected):
+            yield Mismatch(f"request.{field}", stated, expected, "as it was typed")
 
 
 def _model_mismatches(request: Document) -> Iterator[Mismatch]:

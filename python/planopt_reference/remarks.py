@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.certainty import has_experts
 from planopt_reference.mismatch import RELATIVE_TOLERANCE, Mismatch, compared
-from planopt_reference.pools import answering
-from planopt_reference.promises import judged_tpot
+from planopt_reference.pools import answering, is_of_pools
+from planopt_reference.promises import judged_tpot, sequences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planopt_reference.facts import Facts
 
@@ -21,6 +23,97 @@ _MEASURED: Final = "calibrated"
 # Share of a target by which a speed must clear it to be believed.
 _LOW_MARGIN: Final = 1.2
 _ERRORS: Final = "recomputed from errors of what was measured"
+# Share of measured rows that an interval holds.
+_LEVEL: Final = 0.8
+# Metrics that were measured as rates: of a time they are the other way round.
+_RATES: Final = frozenset(("decode", "prefill"))
+_ANY_ENGINE: Final = ", any engine"
+_SIMULATED: Final = (
+    "; latencies under a load are simulated: `planopt verify` holds them against each "
+    "other, and does not compute them again"
+)
+# Of sums that were rounded line by line, to the millionth of a dollar.
+_CLOSE: Final = 1e-6
+_SECONDS_PER_HOUR: Final = 3600
+_MILLION: Final = 1e6
+# Of a sum, what a price must be to date it.
+_SHARE_THAT_MATTERS: Final = 0.01
+_MONTHS_AND_DAYS: Final = (12, 28)
+_WHYS: Final = {
+    "optimal": {None},
+    "feasible": {None, "edge", "time", "space"},
+    "infeasible": {None, "time"},
+}
+# What else is told of a part, beside its money.
+_TOLD_OF_A_PART: Final = (
+    *("source", "price_date", "price_status", "used"),
+    *("unit_price_low_usd", "unit_price_high_usd"),
+)
+
+
+def told_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
+    """Hold what a plan of any kind says of its proof and its parts against the rest."""
+    status, why = plan.get("status"), plan.get("why")
+    allowed = _WHYS.get(str(status), {None})
+    if why not in allowed:
+        yield Mismatch("why", why, sorted(map(str, allowed)), f"it is {status}")
+    rented = request.get("procurement", "buy") != "buy"
+    paid_as_a_sum = request.get("tokens") is not None or plan.get("kind") == "fleet"
+    other = "bound_usd" if rented and not paid_as_a_sum else "bound_usd_per_hour"
+    yield from compared(other, plan.get(other), None, "not what is asked about")
+    lines = plan.get("bill_of_materials") or ()
+    expected = _oldest_price(lines, (plan.get("provenance") or {}).get("date"))
+    yield from compared(
+        "oldest_price_date", plan.get("oldest_price_date"), expected, "of its bill"
+    )
+    if request.get("condition", "new") == "new":
+        for index, line in enumerate(lines):
+            place = f"bill_of_materials[{index}].used"
+            if line.get("used"):
+                yield Mismatch(place, line["used"], "not used", "bought new")
+    own = {(line["kind"], line["id"], line["name"]): line for line in lines}
+    for place, line in _lines_beside(plan):
+        known = own.get((line["kind"], line["id"], line["name"]))
+        for name in _TOLD_OF_A_PART if known else ():
+            # A line of a deployment or of a purchase may leave this to the bill.
+            if line.get(name) and known and line[name] != known[name]:
+                why = "as its bill says of this part"
+                yield Mismatch(f"{place}.{name}", line[name], known[name], why)
+
+
+def _lines_beside(plan: Document) -> Iterator[tuple[str, Document]]:
+    """Return the lines of a plan that say again what its bill of materials says."""
+    for name in ("deployments", "acquisitions", "alternatives"):
+        for index, one in enumerate(plan.get(name) or ()):
+            for at, line in enumerate(one.get("bill_of_materials") or ()):
+                yield f"{name}[{index}].bill_of_materials[{at}]", line
+
+
+def _oldest_price(lines: Sequence[Document], today: str | None) -> str | None:
+    """Return the date of the oldest price that is a hundredth of the sum."""
+    paid = [
+        (each.get("price_usd") or each.get("usd_per_hour") or 0.0) for each in lines
+    ]
+    dated = [
+        (_days_before(today, line["price_date"]), line["price_date"])
+        for line, usd in zip(lines, paid, strict=True)
+        if usd >= _SHARE_THAT_MATTERS * sum(paid) > 0 and _date(line.get("price_date"))
+    ]
+    return max(dated)[1] if dated else None
+
+
+def _days_before(today: str | None, date: str) -> int:
+    now, then = _date(today), _date(date)
+    return max(0, (now - then).days) if now and then else 0
+
+
+def _date(said: str | None) -> datetime.date | None:
+    """Return a date; of a month or a year, its end."""
+    parts = [int(part) for part in (said or "").split("-") if part.isdigit()]
+    if not parts:
+        return None
+    year, month, day = (*parts, *_MONTHS_AND_DAYS[len(parts) - 1 :])[:3]
+    return datetime.date(year, month, day)
 
 
 def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator[Any]:
@@ -31,33 +124,52 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
     for index, table in enumerate(plan["deployments"]):
         evaluation, candidate = table["evaluation"], table["candidate"]
         seconds = evaluation["decode"]["tpot_seconds"]
-        metric = "decode" if candidate["batch"] == 1 else "tpot"
-        found = _errors(facts, request, candidate["accelerator"], metric)
-        if found is None:
-            continue
-        row, beyond = found
-        low, high = row["low"], row["high"]
-        if metric == "decode":  # measured as a rate
-            low, high = 1 / high, 1 / low
+        stated = dict(evaluation.get("intervals") or {})
+        expected: dict[str, dict[str, object]] = {}
+        for name, metric, value in (
+            ("tpot_seconds", "decode" if candidate["batch"] == 1 else "tpot", seconds),
+            (
+                "tokens_per_second",
+                "throughput",
+                evaluation["decode"]["tokens_per_second"],
+            ),
+            ("prefill_seconds", "prefill", evaluation["prefill"]["seconds"]),
+        ):
+            found = _errors(facts, request, candidate["accelerator"], metric)
+            if found is not None:
+                expected[name] = _interval(value, found, is_rate=metric in _RATES)
+        if interval := expected.get("tpot_seconds"):
+            expected["tokens_per_second_per_user"] = {
+                **interval,
+                "low": 1 / interval["high"],
+                "high": 1 / interval["low"],
+            }
+            ends.append(
+                (
+                    interval["low"] / seconds,
+                    interval["high"] / seconds,
+                    interval["extrapolated"],
+                )
+            )
+        stated.pop("ttft_seconds", None)  # of what was simulated
+        if table.get("role") in ("prefill", "decode"):  # says what is its own
+            expected = {name: each for name, each in expected.items() if name in stated}
         field = f"deployments[{index}].evaluation.intervals"
-        stated = evaluation.get("intervals") or {}
-        expected = {
-            "tpot_seconds": (seconds * low, seconds * high),
-            "tokens_per_second_per_user": (1 / (seconds * high), 1 / (seconds * low)),
-        }
-        for name, (least, most) in expected.items():
-            told = {"low": least, "high": most, "extrapolated": beyond}
-            yield from compared(f"{field}.{name}", stated.get(name), told, _ERRORS)
-        interval = stated.get("tpot_seconds") or {"low": seconds, "high": seconds}
-        ends.append((interval["low"] / seconds, interval["high"] / seconds))
-    said = str((plan.get("accuracy") or {}).get("statement"))
+        yield from _same(field, stated, expected, _ERRORS)
     if ends:
-        least, most = min(low for low, _ in ends), max(high for _, high in ends)
-        expected_start = f"TPOT: {least - 1:+.0%} to {most - 1:+.0%}, "
-        if not said.startswith(expected_start):
-            yield Mismatch("accuracy.statement", said, f"{expected_start}...", _ERRORS)
+        least, most = min(each[0] for each in ends), max(each[1] for each in ends)
+        engine = request.get("engine_name")
+        under = "engines that were fitted to others" if engine else "any engine"
+        start = f"TPOT: {least - 1:+.0%} to {most - 1:+.0%}, from "
+        end = f" measured serving runs under {under}"
+        if any(each[2] for each in ends):
+            end += "; none of them is of this hardware and this kind of model"
+        if request.get("percentile"):
+            end += _SIMULATED
+        said = re.escape(start) + r"\d+" + re.escape(end)
+        yield from _accuracy_mismatches(plan, said, {})
     yield from _margin_mismatches(plan, request)
-    yield from _answer_mismatches(plan, request)
+    yield from _answer_mismatches(plan, request, facts.assumptions.cost.duty)
 
 
 def run_remarks(plan: Document, request: Document, facts: Facts) -> Iterator[Any]:
@@ -69,22 +181,67 @@ def run_remarks(plan: Document, request: Document, facts: Facts) -> Iterator[Any
         return
     row, beyond = found
     evaluation = table["evaluation"]
-    stated = evaluation.get("intervals") or {}
-    for name, value in (
-        ("step_seconds", evaluation["step_seconds"]),
-        ("days", evaluation["days"]),
+    step = evaluation["step_seconds"]
+    interval = _interval(step, found)
+    slow, fast = interval["high"] / step, interval["low"] / step
+    expected = {"step_seconds": interval}
+    for name, low, high in (
+        ("tokens_per_second", 1 / slow, 1 / fast),
+        ("days", fast, slow),
     ):
-        told = {"low": value * row["low"], "high": value * row["high"]}
-        told["extrapolated"] = beyond
-        place = f"deployments[0].evaluation.intervals.{name}"
-        yield from compared(place, stated.get(name), told, _ERRORS)
+        if (value := evaluation.get(name)) is not None:
+            expected[name] = {**interval, "low": value * low, "high": value * high}
+    stored = _errors(facts, request, accelerator, "memory")
+    if stored is not None:
+        memory = evaluation["memory"]["total_bytes"]
+        expected["memory_bytes"] = _interval(memory, stored)
+    field = "deployments[0].evaluation.intervals"
+    yield from _same(field, evaluation.get("intervals") or {}, expected, _ERRORS)
+    of = "other hardware and models" if beyond else row["of"]
+    said = (
+        f"step times of {of} that no fit had seen were off by "
+        f"{row['median_ape']:.0%} in the median, {row['mape']:.0%} in the mean "
+        f"({row['rows']} rows)" + ("; nothing like this was measured" if beyond else "")
+    )
+    known = {
+        "median_error": row["median_ape"],
+        "source": "measurements/residuals.toml",
+    }
+    yield from _accuracy_mismatches(plan, re.escape(said), known)
+
+
+def _accuracy_mismatches(
+    plan: Document, said: str, known: Mapping[str, object]
+) -> Iterator[Mismatch]:
+    """Compare what is said of errors with a pattern, and with what is known of them."""
     accuracy = plan.get("accuracy") or {}
-    median, of = accuracy.get("median_error"), row["median_ape"]
-    yield from compared("accuracy.median_error", median, of, _ERRORS)
-    said = str(accuracy.get("statement"))
-    expected = f"{of:.0%} in the median, {row['mape']:.0%} in the mean ({row['rows']} "
-    if expected not in said or beyond != ("nothing like this" in said):
-        yield Mismatch("accuracy.statement", said, expected, _ERRORS)
+    for name in ("median_error", "source"):
+        field = f"accuracy.{name}"
+        yield from compared(field, accuracy.get(name), known.get(name), _ERRORS)
+    statement = str(accuracy.get("statement"))
+    if not re.fullmatch(said, statement):
+        yield Mismatch("accuracy.statement", statement, said, _ERRORS)
+
+
+def _interval(
+    value: float, found: tuple[Document, bool], *, is_rate: bool = False
+) -> dict[str, Any]:
+    """Return what a figure is expected to lie in, as its row of errors says."""
+    row, beyond = found
+    low, high = row["low"], row["high"]
+    if is_rate:
+        low, high = 1 / high, 1 / low
+    ends = {"low": value * low, "high": value * high}
+    return {**ends, "level": _LEVEL, "extrapolated": beyond}
+
+
+def _same(
+    field: str, stated: Document, expected: Document, reason: str
+) -> Iterator[Mismatch]:
+    """Compare tables, in which nothing else may stand."""
+    for name in sorted({*stated, *expected}):
+        place = f"{field}.{name}"
+        yield from compared(place, stated.get(name), expected.get(name), reason)
 
 
 def _errors(
@@ -95,7 +252,7 @@ def _errors(
         return None
     kind = "moe" if has_experts(facts, request) else "dense"
     named = request.get("tokens") is not None or request.get("engine_name") is not None
-    end = "" if named else ", any engine"
+    end = "" if named else _ANY_ENGINE
     family = facts.accelerator(accelerator).family
     rows = {(row["metric"], row["of"]): row for row in facts.residuals()["residual"]}
     for name in (f"{accelerator} {kind}", f"{family} {kind}", "all"):
@@ -122,29 +279,75 @@ def _margin_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
         yield Mismatch("warnings", told, expected, "a low margin is said")
 
 
-def _answer_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
+def _answer_mismatches(
+    plan: Document, request: Document, duty: float
+) -> Iterator[Mismatch]:
     """Hold the best by each objective against the plan, its limits and each other."""
     answers = {name: one for name, one in (plan.get("answers") or {}).items() if one}
-    own = answers.get(str(plan.get("objective")).replace("-", "_"))
+    aim = str(plan.get("objective")).replace("-", "_")
+    own = answers.get(aim)
     if own is not None:
         reason = "the plan is the answer to its own question"
-        for name, figure in (
-            ("price_usd", plan.get("price_usd")),
-            ("usd_per_hour", plan["cost"]["usd_per_hour"]),
-            ("bill_of_materials", _parts(plan)),
-        ):
-            said = _parts(own) if name == "bill_of_materials" else own.get(name)
-            yield from compared(f"answers.{name}", said, figure, reason)
+        served = plan["deployments"]
+        expected = {
+            "objective": plan.get("objective"),
+            "price_usd": plan.get("price_usd"),
+            "usd_per_hour": plan["cost"]["usd_per_hour"],
+            "bill_of_materials": plan.get("bill_of_materials"),
+        }
+        if not is_of_pools(served):
+            each = (one["evaluation"]["decode"] for one in served)
+            slowest = min(one["tokens_per_second_per_user"] for one in each)
+            expected |= {
+                "status": plan.get("status"),
+                "users": sum(map(sequences, served)),
+                "tokens_per_second_per_user": slowest,
+            }
+        for name, figure in expected.items():
+            yield from compared(f"answers.{aim}.{name}", own.get(name), figure, reason)
     budget = request.get("budget_usd")
     for name, one in answers.items():
-        price = one["price_usd"] or 0.0
-        lines = sum(line.get("price_usd") or 0.0 for line in one["bill_of_materials"])
-        if abs(price - lines) > RELATIVE_TOLERANCE * max(price, 1.0):
-            yield Mismatch(f"answers.{name}.price_usd", price, lines, "its parts")
+        field, price = f"answers.{name}", one["price_usd"] or 0.0
+        yield from compared(
+            f"{field}.objective", one["objective"], name.replace("_", "-"), "its own"
+        )
+        yield from _other_mismatches(field, one, duty)
         if budget is not None and price > budget * (1 + RELATIVE_TOLERANCE):
-            yield Mismatch(f"answers.{name}.price_usd", price, budget, "the budget")
+            yield Mismatch(f"{field}.price_usd", price, budget, "the budget")
+    for index, one in enumerate(plan.get("alternatives") or ()):
+        yield from _other_mismatches(f"alternatives[{index}]", one, duty)
 
 
-def _parts(of: Document) -> list[tuple[str, str, int]]:
-    lines = of.get("bill_of_materials") or ()
-    return [(line["kind"], line["id"], line["quantity"]) for line in lines]
+def _other_mismatches(field: str, one: Document, duty: float) -> Iterator[Mismatch]:
+    """Add up the bill of what was not chosen, and what its tokens cost."""
+    lines = one["bill_of_materials"]
+    for index, line in enumerate(lines):
+        for each, whole in (
+            ("unit_price_usd", "price_usd"),
+            ("unit_usd_per_hour", "usd_per_hour"),
+        ):
+            usd = None if line[each] is None else line[each] * line["quantity"]
+            place = f"{field}.bill_of_materials[{index}].{whole}"
+            yield from _close(place, line[whole], usd, "what so many cost")
+    price = sum(line["price_usd"] or 0.0 for line in lines)
+    yield from _close(f"{field}.price_usd", one["price_usd"], price, "its parts")
+    # What is rented is paid by its own terms.
+    bought = all(line["usd_per_hour"] is None for line in lines)
+    speed, usd = one.get("tokens_per_second"), one.get("usd_per_million_tokens")
+    if bought and speed and usd:
+        expected = one["usd_per_hour"] / (speed * duty * _SECONDS_PER_HOUR) * _MILLION
+        place = f"{field}.usd_per_million_tokens"
+        yield from _close(place, usd, expected, "of its tokens")
+    for name in ("users", "replicas", "power_watts"):
+        if (one.get(name) or 0) < 0:
+            yield Mismatch(f"{field}.{name}", one[name], "0 or more", "an amount")
+
+
+def _close(
+    field: str, stated: float | None, expected: float | None, reason: str
+) -> Iterator[Mismatch]:
+    """Compare sums of money, which are rounded to a millionth of a dollar each."""
+    none = (stated is None) != (expected is None) and bool(stated or expected)
+    off = abs((stated or 0.0) - (expected or 0.0))
+    if none or off > _CLOSE * max(abs(expected or 0.0), 1.0):
+        yield Mismatch(field, stated, expected, reason)

@@ -1,0 +1,62 @@
+"""Plans changed in places drawn at random: `make forge` tries all of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+import planopt
+from forging import Forgery, drawn, forgeries, passed, passes
+from planopt_reference.fields import mark_of
+
+FLEET = Path(__file__).parents[1] / "cli" / "fleet_small.toml"
+
+
+@cache
+def saved(kind: str) -> bytes:
+    """A plan as a file has it."""
+    if kind == "training":
+        run = planopt.train(
+            "llama-3.1-8b", tokens="20B", deadline="30d", accelerators="h100-sxm"
+        )
+        return run.to_json().encode()
+    if kind == "fleet":
+        return planopt.fleet(FLEET).to_json().encode()
+    return (
+        planopt.solve(
+            "llama-3.1-8b", target="20tok/s", load="steady", accelerators="l40s"
+        )
+        .to_json()
+        .encode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [("serving", 80), ("training", 50), ("fleet", 8)]
+)
+def test_what_is_computed_again_cannot_be_changed(kind: str, number: int) -> None:
+    text = saved(kind)
+    assert passes(text)
+    tried = drawn(msgspec.json.decode(text), Random(0), number)
+    found = passed(text, tried)
+    assert {place for place in found if mark_of(place) == "verified"} == set()
+    assert sum(map(len, found.values())) < number / 4, found
+
+
+@pytest.mark.parametrize("kind", ["serving", "training"])
+def test_no_field_is_left_out_and_none_is_added(kind: str) -> None:
+    text = saved(kind)
+    deleted = [
+        each
+        for each in forgeries(msgspec.json.decode(text))
+        if each.how == "deleted" and isinstance(each.path[-1], str)
+    ]
+    tried = Random(1).sample([each for each in deleted if each.path[0] != "facts"], 25)
+    assert passed(text, tried) == {}
+    added = Forgery("other", ("more",), 1).made(text)
+    assert added is not None
+    assert not passes(added)
