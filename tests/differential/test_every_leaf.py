@@ -36,7 +36,7 @@ def saved(kind: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"), [("serving", 80), ("training", 50), ("fleet", 8)]
+    ("kind", "number"), [("serving", 60), ("training", 40), ("fleet", 5)]
 )
 def test_what_is_computed_again_cannot_be_changed(kind: str, number: int) -> None:
     text = saved(kind)
@@ -55,7 +55,7 @@ def test_no_field_is_left_out_and_none_is_added(kind: str) -> None:
         for each in forgeries(msgspec.json.decode(text))
         if each.how == "deleted" and isinstance(each.path[-1], str)
     ]
-    tried = Random(1).sample([each for each in deleted if each.path[0] != "facts"], 25)
+    tried = Random(1).sample([each for each in deleted if each.path[0] != "facts"], 12)
     assert passed(text, tried) == {}
     added = Forgery("other", ("more",), 1).made(text)
     assert added is not None
