@@ -174,7 +174,9 @@ def time_mismatches(
     field: str, evaluation: Document, percentile: str | None
 ) -> Iterator[Mismatch]:
     """Add up the parts of a token's time: they are what is judged, or a full batch."""
-    stated = evaluation.get("time_parts") or ()
+    stated = evaluation.get("time_parts")
+    if stated is None:
+        return
     yield from once(f"{field}.time_parts", stated)
     decode = evaluation["decode"]
     token = decode["tpot_seconds"]

@@ -156,7 +156,7 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
             expected = {name: each for name, each in expected.items() if name in stated}
         field = f"deployments[{index}].evaluation.intervals"
         yield from _same(field, stated, expected, _ERRORS)
-    if ends:
+    if ends and not is_of_pools(plan["deployments"]):
         least, most = min(each[0] for each in ends), max(each[1] for each in ends)
         engine = request.get("engine_name")
         under = "engines that were fitted to others" if engine else "any engine"
