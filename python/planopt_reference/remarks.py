@@ -293,7 +293,6 @@ def _answer_mismatches(
             "objective": plan.get("objective"),
             "price_usd": plan.get("price_usd"),
             "usd_per_hour": plan["cost"]["usd_per_hour"],
-            "bill_of_materials": plan.get("bill_of_materials"),
         }
         if not is_of_pools(served):
             each = (one["evaluation"]["decode"] for one in served)
@@ -302,6 +301,7 @@ def _answer_mismatches(
                 "status": plan.get("status"),
                 "users": sum(map(sequences, served)),
                 "tokens_per_second_per_user": slowest,
+                "bill_of_materials": plan.get("bill_of_materials"),
             }
         for name, figure in expected.items():
             yield from compared(f"answers.{aim}.{name}", own.get(name), figure, reason)
@@ -311,7 +311,8 @@ def _answer_mismatches(
         yield from compared(
             f"{field}.objective", one["objective"], name.replace("_", "-"), "its own"
         )
-        yield from _other_mismatches(field, one, duty)
+        if one is not own or not is_of_pools(plan["deployments"]):
+            yield from _other_mismatches(field, one, duty)
         if budget is not None and price > budget * (1 + RELATIVE_TOLERANCE):
             yield Mismatch(f"{field}.price_usd", price, budget, "the budget")
     for index, one in enumerate(plan.get("alternatives") or ()):
