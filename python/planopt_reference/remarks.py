@@ -39,7 +39,7 @@ _MILLION: Final = 1e6
 # Of a sum, what a price must be to date it.
 _SHARE_THAT_MATTERS: Final = 0.01
 _MONTHS_AND_DAYS: Final = (12, 28)
-_WHYS: Final = {
+_WHYS: Final[dict[str, set[str | None]]] = {
     "optimal": {None},
     "feasible": {None, "edge", "time", "space"},
     "infeasible": {None, "time"},
@@ -56,7 +56,7 @@ def told_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
     status, why = plan.get("status"), plan.get("why")
     allowed = _WHYS.get(str(status), {None})
     if why not in allowed:
-        yield Mismatch("why", why, sorted(map(str, allowed)), f"it is {status}")
+        yield Mismatch("why", why, [str(each) for each in allowed], f"it is {status}")
     rented = request.get("procurement", "buy") != "buy"
     paid_as_a_sum = request.get("tokens") is not None or plan.get("kind") == "fleet"
     other = "bound_usd" if rented and not paid_as_a_sum else "bound_usd_per_hour"
@@ -125,7 +125,7 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
         evaluation, candidate = table["evaluation"], table["candidate"]
         seconds = evaluation["decode"]["tpot_seconds"]
         stated = dict(evaluation.get("intervals") or {})
-        expected: dict[str, dict[str, object]] = {}
+        expected: dict[str, dict[str, Any]] = {}
         for name, metric, value in (
             ("tpot_seconds", "decode" if candidate["batch"] == 1 else "tpot", seconds),
             (

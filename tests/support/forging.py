@@ -84,17 +84,17 @@ class Forgery:
 
     def made(self, text: bytes) -> bytes | None:
         """Change the document; nothing where that leaves it as it is."""
-        document = json.loads(text)
-        holder = document
-        for key in self.path[:-1]:
-            holder = holder[key]
-        key: Any = self.path[-1]
+        document = holder = json.loads(text)
+        *around, key = self.path
+        for each in around:
+            holder = holder[each]
         if self.how == "deleted":
             del holder[key]
         elif self.how == "duplicated":
             holder.insert(key, copy.deepcopy(holder[key]))
         elif self.how == "swapped":
-            holder[key : key + 2] = holder[key : key + 2][::-1]
+            at = int(key)
+            holder[at : at + 2] = holder[at : at + 2][::-1]
         else:
             holder[key] = self.value
         same = document == json.loads(text)
