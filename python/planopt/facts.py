@@ -209,8 +209,7 @@ def _fits(
         for key in ("trainers", "frameworks"):
             kept.pop(key, None)
     yield "assumptions", _cited(kept)
-    judged = plan.evidence is not None or plan.confidence is not None
-    if judged and plan.assumptions == DEFAULT_ASSUMPTIONS:
+    if plan.assumptions == DEFAULT_ASSUMPTIONS:
         yield "residuals", {"residual": _errors(plan)}
 
 

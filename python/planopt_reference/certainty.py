@@ -39,6 +39,7 @@ class Kind:
     metric: str | None = None
     rows: int = 0
     groups: int | None = None
+    data: str | None = None
 
     @property
     def median(self) -> float:
@@ -112,8 +113,7 @@ def kind(facts: Facts, request: Document, accelerator: str) -> Kind:
                 low, high = row["low"], row["high"]
                 if metric == "decode":  # measured as a rate
                     low, high = 1 / high, 1 / low
-                of, groups = row["of"], row.get("groups")
-                return Kind(grade, low, high, of, metric, row["rows"], groups)
+                return _kind(grade, low, high, row)
     everything = "all" if named else f"all{_ANY_ENGINE}"
     other = [
         row
@@ -123,15 +123,13 @@ def kind(facts: Facts, request: Document, accelerator: str) -> Kind:
     if not other:
         return Kind("none", 1 / _OTHERWISE, _OTHERWISE)
     slowest = max(other, key=lambda row: row["high"])
-    return Kind(
-        "none",
-        min(row["low"] for row in other),
-        slowest["high"],
-        slowest["of"],
-        metrics[0],
-        slowest["rows"],
-        slowest.get("groups"),
-    )
+    fastest = min(row["low"] for row in other)
+    return _kind("none", fastest, slowest["high"], slowest)
+
+
+def _kind(grade: str, low: float, high: float, row: Document) -> Kind:
+    known = (row.get("groups"), row.get("data"))
+    return Kind(grade, low, high, row["of"], row["metric"], row["rows"], *known)
 
 
 def judged(facts: Facts, request: Document, accelerator: str, of: Document) -> float:
@@ -201,7 +199,7 @@ def certainty_mismatches(
         yield from _load_mismatches(plan, kinds, limits, confidence)
 
 
-_OF_KIND: Final = ("grade", "of", "metric", "rows", "groups", "low", "high")
+_OF_KIND: Final = ("grade", "of", "metric", "rows", "groups", "data", "low", "high")
 
 
 def _chance_mismatches(

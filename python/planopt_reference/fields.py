@@ -260,8 +260,6 @@ FIELDS: Final[dict[str, Mark]] = {
     "price_usd_at_confidence_95": "checked",
     "evidence": "verified",
     "evidence.kinds[].held_to": "checked",
-    # What was measured under which release is told by the file of errors alone.
-    "evidence.kinds[].data": "informative",
     "accuracy": "checked",
     # Tables are held to their digests.
     "facts": "checked",

@@ -12,6 +12,7 @@ from planopt_reference.cost import cost_table, rent_usd_per_hour
 from planopt_reference.layout import configuration, hardware_and_ranks
 from planopt_reference.mismatch import Mismatch, compared, compared_money
 from planopt_reference.purchase import Line, unit
+from planopt_reference.remarks import interval_mismatches
 from planopt_reference.serving import evaluate_serving
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ def deployment_mismatches(
     for part in _PARTS:
         place = f"{field}.evaluation.{part}"
         yield from compared(place, stated.get(part), figures[part], _MODEL)
+    asked = {**workload, "assumptions": request["assumptions"]}
+    yield from interval_mismatches(field, table, asked, facts)
     bought = unit(
         facts,
         **hardware_and_ranks(candidate, hardware),

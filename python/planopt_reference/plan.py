@@ -160,8 +160,11 @@ def _of_its_kind(plan: Document, request: Document, facts: Facts) -> list[Mismat
             return [*itemised, *fleet_mismatches(plan, request, facts)]
         except _NOT_RECOMPUTABLE as error:
             return [Mismatch("deployments", "a fleet", "recomputable", _told(error))]
-    if plan.get("kind") != "training":
+    if plan.get("kind") == "serving":
         return list(_mismatches(plan, request, facts))
+    if plan.get("kind") != "training":
+        kinds = "serving, training or fleet"
+        return [Mismatch("kind", plan.get("kind"), kinds, "not a plan")]
     try:
         return list(training_plan_mismatches(plan, request, facts))
     except _NOT_RECOMPUTABLE as error:

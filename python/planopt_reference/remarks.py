@@ -122,28 +122,9 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
         return
     ends = []
     for index, table in enumerate(plan["deployments"]):
-        evaluation, candidate = table["evaluation"], table["candidate"]
-        seconds = evaluation["decode"]["tpot_seconds"]
-        stated = dict(evaluation.get("intervals") or {})
-        expected: dict[str, dict[str, Any]] = {}
-        for name, metric, value in (
-            ("tpot_seconds", "decode" if candidate["batch"] == 1 else "tpot", seconds),
-            (
-                "tokens_per_second",
-                "throughput",
-                evaluation["decode"]["tokens_per_second"],
-            ),
-            ("prefill_seconds", "prefill", evaluation["prefill"]["seconds"]),
-        ):
-            found = _errors(facts, request, candidate["accelerator"], metric)
-            if found is not None:
-                expected[name] = _interval(value, found, is_rate=metric in _RATES)
-        if interval := expected.get("tpot_seconds"):
-            expected["tokens_per_second_per_user"] = {
-                **interval,
-                "low": 1 / interval["high"],
-                "high": 1 / interval["low"],
-            }
+        yield from interval_mismatches(f"deployments[{index}]", table, request, facts)
+        seconds = table["evaluation"]["decode"]["tpot_seconds"]
+        if interval := _serving_intervals(table, request, facts).get("tpot_seconds"):
             ends.append(
                 (
                     interval["low"] / seconds,
@@ -151,11 +132,6 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
                     interval["extrapolated"],
                 )
             )
-        stated.pop("ttft_seconds", None)  # of what was simulated
-        if table.get("role") in ("prefill", "decode"):  # says what is its own
-            expected = {name: each for name, each in expected.items() if name in stated}
-        field = f"deployments[{index}].evaluation.intervals"
-        yield from _same(field, stated, expected, _ERRORS)
     if ends and not is_of_pools(plan["deployments"]):
         least, most = min(each[0] for each in ends), max(each[1] for each in ends)
         engine = request.get("engine_name")
@@ -170,6 +146,45 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
         yield from _accuracy_mismatches(plan, said, {})
     yield from _margin_mismatches(plan, request)
     yield from _answer_mismatches(plan, request, facts.assumptions.cost.duty)
+
+
+def interval_mismatches(
+    field: str, table: Document, request: Document, facts: Facts
+) -> Iterator[Mismatch]:
+    """Compute the intervals of a deployment that serves again."""
+    stated = dict(table["evaluation"].get("intervals") or {})
+    expected = _serving_intervals(table, request, facts)
+    stated.pop("ttft_seconds", None)  # of what was simulated
+    if table.get("role") in ("prefill", "decode"):  # says what is its own
+        expected = {name: each for name, each in expected.items() if name in stated}
+    yield from _same(f"{field}.evaluation.intervals", stated, expected, _ERRORS)
+
+
+def _serving_intervals(
+    table: Document, request: Document, facts: Facts
+) -> dict[str, dict[str, Any]]:
+    evaluation, candidate = table["evaluation"], table["candidate"]
+    decode = evaluation["decode"]
+    expected: dict[str, dict[str, Any]] = {}
+    for name, metric, value in (
+        (
+            "tpot_seconds",
+            "decode" if candidate["batch"] == 1 else "tpot",
+            decode["tpot_seconds"],
+        ),
+        ("tokens_per_second", "throughput", decode["tokens_per_second"]),
+        ("prefill_seconds", "prefill", evaluation["prefill"]["seconds"]),
+    ):
+        found = _errors(facts, request, candidate["accelerator"], metric)
+        if found is not None:
+            expected[name] = _interval(value, found, is_rate=metric in _RATES)
+    if interval := expected.get("tpot_seconds"):
+        expected["tokens_per_second_per_user"] = {
+            **interval,
+            "low": 1 / interval["high"],
+            "high": 1 / interval["low"],
+        }
+    return expected
 
 
 def run_remarks(plan: Document, request: Document, facts: Facts) -> Iterator[Any]:

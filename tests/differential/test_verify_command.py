@@ -58,7 +58,7 @@ def test_a_changed_figure_is_shown_with_what_it_should_be(saved: Path) -> None:
     assert told["verified"] is False
     expected = {each["field"]: each["expected"] for each in told["mismatches"]}
     assert expected["price_usd"] == price
-    others = {"capex_usd", "price_usd_at_confidence_50", "answers.price_usd"}
+    others = {"capex_usd", "price_usd_at_confidence_50", "answers.cheapest.price_usd"}
     assert expected.keys() <= {"price_usd", *others}
 
 
