@@ -23,6 +23,9 @@ from planopt.second_opinion import schema
 from planopt_reference import verify_plan
 from planopt_reference.fields import leaves, mark_of
 
+# The reference is slow: its tests may take longer than others on a busy machine.
+pytestmark = pytest.mark.timeout(600)
+
 SMALL = Path(__file__).with_name("fleet_small.toml")
 EXPERTS = Path(__file__).with_name("fleet_experts.toml")
 TWO_TYPES = Path(__file__).with_name("fleet_two_types.toml")

@@ -13,6 +13,9 @@ import planopt
 from forging import Forgery, drawn, forgeries, passed, passes
 from planopt_reference.fields import mark_of
 
+# The reference is slow: its tests may take longer than others on a busy machine.
+pytestmark = pytest.mark.timeout(600)
+
 FLEET = Path(__file__).parents[1] / "cli" / "fleet_small.toml"
 
 

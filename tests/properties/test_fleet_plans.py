@@ -18,6 +18,9 @@ from planopt_reference.fields import figures
 if TYPE_CHECKING:
     from pathlib import Path
 
+# The reference is slow: its tests may take longer than others on a busy machine.
+pytestmark = pytest.mark.timeout(600)
+
 HOURS = ", ".join(["0.05"] * 8 + ["0.2"] * 12 + ["0.1"] * 4)
 ELECTRICITY = ('electricity = "$0.08/kWh"', f"electricity_by_hour = [{HOURS}]", "")
 DAY = ", ".join(["0.25"] * 8 + ["1.0"] * 10 + ["0.4"] * 6)
