@@ -265,6 +265,7 @@ def test_a_plan_of_much_confidence_must_clear_its_target() -> None:
     plan = copy.deepcopy(plan_of("confident"))
     speed = plan["deployments"][0]["evaluation"]["decode"]["tokens_per_second_per_user"]
     plan["request"]["target_tokens_per_second"] = speed * 0.9
+    plan["request"]["typed"] = {}
     target = "request.target_tokens_per_second"
     assert target in {each.field for each in verify_plan(plan, bundled_folder())}
     plan["request"]["confidence"] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from msgspec import Struct
 from planopt.errors import InputError
 from planopt.files import read
 from planopt.toml import tomllib
+from planopt.traffic import LARGEST_QUANTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -152,14 +154,19 @@ def read_result(path: str) -> Result:
 def _read(path: str, tool: Tool, named: object) -> Result:
     missing: list[str] = []
 
-    def number(name: str | None, unit: float = 1.0) -> float | None:
+    def number(
+        name: str | None, unit: float = 1.0, most: float = LARGEST_QUANTITY
+    ) -> float | None:
         value = None if name is None else _at(named, name)
         if name is None or value is None:
             missing.extend([name] if name else ())
             return None
-        return _number(path, name, value) * unit
+        return _number(path, name, value, most) * unit
 
-    read = {figure: number(name) for figure, name in tool.counts.items()}
+    read = {
+        figure: number(name, most=math.inf if figure == "offered" else LARGEST_QUANTITY)
+        for figure, name in tool.counts.items()
+    }
     for total in () if tool.per_request else ("prompt", "output"):
         tokens, requests = read[total], read["completed"]
         read[total] = tokens / requests if tokens and requests else None
@@ -193,22 +200,26 @@ def _levels(
         value = _at(named, name)
         if value is not None:
             both = value if isinstance(value, tuple) else (value, value)
-            low, high = (_number(path, name, each) * names.unit for each in both)
+            low, high = (
+                _number(path, name, each, math.inf) * names.unit for each in both
+            )
             yield level, (low, high)
 
 
-def _number(path: str, name: str, value: object) -> float:
-    """Take a number from 0; "inf" is as fast as it goes."""
+def _number(
+    path: str, name: str, value: object, most: float = LARGEST_QUANTITY
+) -> float:
+    """Take a number from 0; "inf" is as fast as it goes, or above all buckets."""
     try:
         number = float(value) if isinstance(value, (int, float, str)) else math.nan
     except (ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, bool) or not number >= 0:
+    if isinstance(value, bool) or not 0 <= number <= most:
         raise InputError.of(
             "E305",
             f"`{name}` is no figure: {value!r:.60}",
             value=path,
-            accepted="a number from 0",
+            accepted=f"a number from 0, up to {LARGEST_QUANTITY:g}",
         )
     return number
 
@@ -256,7 +267,8 @@ def _llama_bench(text: str) -> object:
             named |= {"token_seconds": 1 / rate, "n_gen": row["n_gen"]}
         else:
             prompt = row.get("n_prompt", 0)
-            named |= {"prompt_seconds": prompt / rate, "n_prompt": prompt}
+            with suppress(TypeError, OverflowError):
+                named |= {"prompt_seconds": prompt / rate, "n_prompt": prompt}
     return named
 
 
@@ -295,7 +307,11 @@ def _prometheus(text: str) -> object:
     try:
         series = msgspec.convert(_json(text), _Range).data.result
         read = [
-            (each.metric, [(at, float(value)) for at, value in each.values])
+            (
+                each.metric,
+                float(each.metric.get("le", math.inf)),
+                [(at, float(value)) for at, value in each.values],
+            )
             for each in series
             if each.values
         ]
@@ -303,11 +319,12 @@ def _prometheus(text: str) -> object:
         return None
     totals: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     buckets: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
-    for labels, values in read:
+    for labels, limit, values in read:
         (begin, first), (end, last) = values[0], values[-1]
         name, grown = labels.get("__name__", ""), last - first
         if "le" in labels:
-            buckets[name.removesuffix("_bucket")][float(labels["le"])] += grown
+            if not math.isnan(limit):
+                buckets[name.removesuffix("_bucket")][limit] += grown
             continue
         totals[name]["mean"] += sum(value for _, value in values) / len(values)
         totals[name]["increase"] += grown
