@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+NUMBER ?= 100000
 ROUNDS ?= 10
 BIN := $(VENV)/bin
 # The day that printed outputs are made for: 2026-11-22.
@@ -9,7 +10,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase engines engines-truth
+.PHONY: help forge readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +72,9 @@ fuzz: ## Laws, properties and the independent reference with new random cases, R
 
 forge: ## Change every leaf of saved plans (PLANS= files) and list which changes `planopt verify` takes
 	PYTHONPATH=tests/support:python $(BIN)/python tests/support/forging.py $(PLANS)
+
+readers: ## Change what readers read, NUMBER=100000 times each (READERS= some of them), and keep what they fell over
+	PYTHONPATH=tests/support:python:studies $(BIN)/python tests/support/fuzzing.py $(READERS) --number $(NUMBER)
 
 queueing: ## The closed form of an engine against its simulation, 200 random cases (some 20 minutes)
 	cargo test --release --package planopt-core --test queueing -- --ignored --nocapture two_hundred_random_cases

@@ -139,6 +139,8 @@ HOSTILE = {
     "NaN": vllm(1, 1).replace('"completed": 100', '"completed": NaN'),
     "negative": json.dumps({**json.loads(vllm(1, 1)), "mean_ttft_ms": -1}),
     "a flag": json.dumps({**json.loads(vllm(1, 1)), "num_prompts": True}),
+    "endless": json.dumps({**json.loads(vllm(1, 1)), "mean_tpot_ms": float("inf")}),
+    "a limit": prometheus(1, 1).replace('"le": "+Inf"', '"le": "far"'),
     "a table": json.dumps({**json.loads(vllm(1, 1)), "failed": {}}),
 }
 
