@@ -128,7 +128,7 @@ def _said(*words: str) -> Callable[[], tuple[bytes, ...]]:
 
 
 def _option(text: bytes, _: Path) -> object:
-    name, _, value = text.decode("utf-8", "replace").partition("=")
+    name, value = text.decode("utf-8", "replace").partition("=")[::2]
     return Asked("solve", {name: value} if name in _NAMES else {"model": name}).values()
 
 
@@ -173,8 +173,7 @@ def _command(text: bytes, _: Path) -> object:
     first = words.partition(" ")[0]
     name = {"python": "sglang", "trtllm-serve": "trtllm"}.get(first, "vllm")
     hearing = Hearing(tool("llama-cpp" if first == "llama-server" else name))
-    heard, _ = shell_words(words)
-    hearing.words(heard)
+    hearing.words(shell_words(words)[0])
     if hearing.problems:
         raise InputError(hearing.problems)
     return None
