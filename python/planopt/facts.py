@@ -50,9 +50,12 @@ def facts_of(plan: PlanDocument, catalog: Catalog) -> Facts:
     entries = _entries(plan, catalog)
     bought = (line for line in plan.bill_of_materials if not line.owned)
     lines = {f"{line.kind}/{line.id}": line for line in bought}
+    # What is fitted to hardware that is not there any more is still there.
+    carried = plan.facts.entries if plan.facts else {}
+    about = {name: fact.table for name, fact in carried.items()} | entries
     return Facts(
         entries={name: Fact.of(table) for name, table in sorted(entries.items())},
-        fits={name: Fact.of(table) for name, table in _fits(plan, catalog, entries)},
+        fits={name: Fact.of(table) for name, table in _fits(plan, catalog, about)},
         prices={
             name: msgspec.convert(line, PricePaid, from_attributes=True)
             for name, line in lines.items()

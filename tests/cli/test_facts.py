@@ -69,13 +69,34 @@ def test_a_plan_holds_after_prices_have_moved_and_its_overlay_is_gone(
     at(overlay, "$899")
     code, told, _ = run(capsys, "verify", str(saved))
     assert code == 0
-    assert "1 fact has changed since" in told
-    assert f"{CARD} price: $999 is $899 now" in told
+    assert f"1 fact has changed since:\n  {CARD} price: $999 is $899 now\n" in told
     shutil.rmtree(overlay)
     code, told, _ = run(capsys, "verify", "--json", str(saved))
     document = json.loads(told)
     assert (code, document["verified"]) == (0, True)
     assert str(overlay) in {each["field"] for each in document["changed"]}
+
+
+def test_of_a_card_that_is_gone_the_fits_of_its_family_are_not_gone(
+    overlay: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (overlay / f"{CARD}.toml").read_text("utf-8").splitlines()
+    said = [line for line in lines if not line.startswith(("id =", "aliases ="))]
+    own = overlay / "accelerators" / "own-card.toml"
+    own.write_text("\n".join(['id = "own-card"', *said]), "utf-8")
+    path = tmp_path / "plan.json"
+    planopt.solve(
+        "llama-3.1-8b",
+        target="20tok/s",
+        load="steady",
+        accelerators="own-card",
+        catalog=overlay,
+    ).save(path)
+    shutil.rmtree(overlay)
+    code, told, _ = run(capsys, "verify", str(path))
+    assert code == 0
+    gone = f"  catalog {overlay}: a folder is gone\n  accelerators/own-card: an entry"
+    assert f"2 facts have changed since:\n{gone} is gone\n" in told
 
 
 def test_a_changed_fact_is_refused_and_a_made_up_one_is_told(saved: Path) -> None:

@@ -79,14 +79,16 @@ def _since(changed: "Sequence[Changed]") -> str:
     """Say what is another fact by now."""
     if not changed:
         return ""
-    shown = [
-        f"  {each.entry} {each.field}: {_shown(each.before)} is {_shown(each.now)} now"
-        for each in changed[:MOST_SHOWN]
-    ]
+    shown = [printable(f"  {_change(each)}") for each in changed[:MOST_SHOWN]]
     shown += ["  ..."] if len(changed) > MOST_SHOWN else []
     many = "1 fact has" if len(changed) == 1 else f"{len(changed)} facts have"
-    said = CHANGED.format(count=f"{many} changed", changes="\n".join(shown))
-    return printable(said)
+    return CHANGED.format(count=f"{many} changed", changes="\n".join(shown))
+
+
+def _change(of: "Changed") -> str:
+    where = " ".join(filter(None, (of.entry, of.field)))
+    now = "gone" if of.now is None else f"{_shown(of.now)} now"
+    return f"{where}: {_shown(of.before)} is {now}"
 
 
 def _problem(plan: str, mismatch: "Mismatch") -> Diagnostic:
