@@ -177,6 +177,38 @@ def test_parts_of_another_study_are_not_mixed(study: str, tmp_path: Path) -> Non
     assert refused.value.diagnostics[0].code == "E008"
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("part-000001.parquet", b"half of a file"),
+        ("part-999999.parquet", None),
+        ("manifest.json", b"{"),
+        ("manifest.json", b'{"fingerprint": 3}'),
+    ],
+)
+def test_what_a_sweep_did_not_write_is_told(
+    name: str, content: bytes | None, study: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    sweep(study, out=str(out))
+    part = (out / "part-000000.parquet").read_bytes()
+    (out / name).write_bytes(part if content is None else content)
+    with pytest.raises(InputError) as refused:
+        sweep(study, out=str(out))
+    (problem,) = refused.value.diagnostics
+    assert (problem.code, problem.value) == ("E008", str(out / name))
+
+
+def test_a_part_of_another_study_is_not_counted(study: str, tmp_path: Path) -> None:
+    sweep(study, out=str(tmp_path / "mine"))
+    Path(study).write_text(STUDY.replace("0.3", "0.4"), encoding="utf-8")
+    sweep(study, out=str(tmp_path / "other"))
+    part = (tmp_path / "mine" / "part-000000.parquet").read_bytes()
+    (tmp_path / "other" / "part-000000.parquet").write_bytes(part)
+    with pytest.raises(InputError, match="it is of another study"):
+        sweep(study, out=str(tmp_path / "other"))
+
+
 @pytest.fixture
 def overlay(tmp_path: Path) -> Path:
     """A catalog of the user's own, with one workload in it."""
@@ -222,6 +254,7 @@ def test_a_place_of_no_known_kind_is_told(study: str, tmp_path: Path) -> None:
     [
         ("chunk = 500", "chunk = 0", "study.chunk"),
         ("chunk = 500", "chunk = -1", "study.chunk"),
+        ("chunk = 500", "chunk = -5", "study.chunk"),
         ("chunk = 500", "chunk = 1.5", "study.chunk"),
         ("chunk = 500", "chunk = nan", "study.chunk"),
         ("chunk = 500", "chunk = 1e300", "study.chunk"),
@@ -233,6 +266,7 @@ def test_a_place_of_no_known_kind_is_told(study: str, tmp_path: Path) -> None:
         ("chunk = 500", "hardware = [3]", "study.hardware[0]"),
         ("chunk = 500", "workloads = 3", "study.workloads"),
         ('models = ["llama-2-7b", "llama-2-13b"]', "models = 3", "study.models"),
+        ('models = ["llama-2-7b", "llama-2-13b"]', "models = []", "study.models"),
         ("chunk = 500", "chunks = 3", "study.chunks"),
         ("[study]", "[[study]]", "study"),
         ("[space.run]", "[[space.run]]", "run"),

@@ -129,3 +129,11 @@ def test_a_folder_in_the_place_of_a_file_is_in_the_way(
 
     assert [each.code for each in refused.value.diagnostics] == ["E010"]
     assert not (tmp_path / "offers" / "a.toml").exists()
+
+
+def test_a_folder_that_holds_no_catalog_is_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("none", encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        open_catalog([str(tmp_path)])
+    (problem,) = refused.value.diagnostics
+    assert (problem.code, problem.value) == ("E006", str(tmp_path))

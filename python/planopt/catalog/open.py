@@ -99,10 +99,10 @@ class Catalog:
 
     def __init__(self, overlays: Sequence[str], assumptions: str) -> None:
         for folder in overlays:
-            if not Path(folder).is_dir():
+            if not any((Path(folder) / kind).is_dir() for kind in KINDS):
                 raise InputError.of(
                     "E006",
-                    f"there is no catalog folder `{folder}`",
+                    f"there is no catalog in `{folder}`",
                     field="--catalog",
                     value=folder,
                     accepted="a folder with accelerators/, hosts/, models/ ...",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,6 +36,7 @@ class Tally(Struct, frozen=True):
     evaluated: int
     rejected: int
     checksum: str
+    fingerprint: str
 
 
 class Evaluated(Struct, frozen=True):
@@ -89,7 +91,8 @@ class Parts:
         path = self.folder / MANIFEST
         if not path.exists():
             return None
-        return decode(path.read_bytes(), type=Manifest)
+        with _as_written(path):
+            return decode(path.read_bytes(), type=Manifest)
 
     def path(self, index: int) -> Path:
         """Where a chunk is written."""
@@ -111,24 +114,33 @@ class Parts:
         tally = {**structs.asdict(found)}
         del tally["rows"]
         tally.update(chunk=chunk.index, start=chunk.start, end=chunk.end, **shared)
+        tally["fingerprint"] = self._fingerprint()
         table = table.replace_schema_metadata({TALLY: json.dumps(tally).encode()})
         with replacing(self.path(chunk.index), field="--out") as file:
             pyarrow.parquet.write_table(table, file)
 
     def tallies(self) -> Iterator[Tally]:
-        """Read counts and checksum of each finished chunk."""
+        """Read counts and checksum of each finished chunk of this study."""
         import pyarrow.parquet
 
+        mine = self._fingerprint()
         for path in sorted(self.folder.glob("part-*.parquet")):
-            metadata = pyarrow.parquet.read_schema(path).metadata
-            yield decode(metadata[TALLY], type=Tally)
+            with _as_written(path):
+                metadata = pyarrow.parquet.read_schema(path).metadata
+                tally = decode(metadata[TALLY], type=Tally)
+                if (tally.fingerprint, self.path(tally.chunk)) != (mine, path):
+                    message = "it is of another study"
+                    raise ValueError(message)
+            yield tally
 
     def rows(self) -> Iterator[Row]:
         """Read the rows of all finished chunks, in their order."""
         import pyarrow.parquet
 
         for path in sorted(self.folder.glob("part-*.parquet")):
-            yield from pyarrow.parquet.read_table(path).to_pylist()
+            with _as_written(path):
+                rows = pyarrow.parquet.read_table(path).to_pylist()
+            yield from rows
 
     def write_front(self, rows: list[Row]) -> Path:
         """Write the front of each case, of all its chunks."""
@@ -139,6 +151,10 @@ class Parts:
         with replacing(path, field="--out") as file:
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
         return path
+
+    def _fingerprint(self) -> str:
+        known = self.manifest()
+        return "" if known is None else known.fingerprint
 
     def _write_manifest(self, study: Study) -> None:
         told = {
@@ -169,6 +185,22 @@ class Parts:
         }
         text = json.dumps(told, indent=1) + "\n"
         write(self.folder / MANIFEST, text, field="--out")
+
+
+@contextmanager
+def _as_written(path: Path) -> Iterator[None]:
+    """Tell of a file that it is not what this study wrote."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError.of(
+            "E008",
+            f"the folder holds what the study did not write: {error}",
+            field="--out",
+            value=path,
+            accepted="files as the study wrote them",
+            help="remove that file: the sweep makes what is missing",
+        ) from error
 
 
 def _arrow() -> None:
