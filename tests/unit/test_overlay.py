@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planopt.catalog.open import open_catalog
 from planopt.catalog.overlay import id_of, is_id, toml_value, write_overlay
 from planopt.errors import InputError
 
