@@ -45,6 +45,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "search_training": {**MODEL, "tokens": 1e9, "aim": "cheapest"}
     | {"accelerators": ["h100-sxm"], "max_accelerators": 1},
 }
+SECONDS = 60.0
 ODD: list[Any] = [
     None,
     True,
@@ -97,8 +98,9 @@ def field_of(path: tuple[Any, ...]) -> str:
 def ask(door: str, asked: Any) -> Any:
     native = open_catalog().native
     if door == "search_serving":
-        return native.search([[written(asked)]])
-    return getattr(native, door)(written(asked))
+        return native.search([[written(asked)]], SECONDS)
+    within = (SECONDS,) if door == "search_pools" else ()
+    return getattr(native, door)(written(asked), *within)
 
 
 @pytest.mark.parametrize("door", QUESTIONS)

@@ -50,7 +50,7 @@ def test_an_unknown_dimension_is_a_fault_of_the_caller() -> None:
 
 def search(catalog: Catalog, **given: object) -> _native.Found:
     asked = written(question("search_serving", {**SERVED, **given}))
-    (found,) = catalog.native.search([[asked]])
+    (found,) = catalog.native.search([[asked]], 60.0)
     return found
 
 

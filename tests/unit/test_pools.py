@@ -140,7 +140,7 @@ def _chosen() -> tuple[Choice, TwoPools]:
         read = Asked.by_user("solve", {**asked, **more})
         question = Serving().read(read, open_catalog(), solver)
         choice = settled(question, question.buy())
-        choice, two = pools.better_of(question, choice, math.inf)
+        choice, two = pools.better_of(question, choice)
     assert choice is not None
     return choice, two
 
@@ -158,22 +158,28 @@ def test_the_cheaper_is_better_by_the_money_that_is_asked_about() -> None:
 def test_the_gap_is_to_the_lower_of_both_bounds() -> None:
     choice, two = _chosen()
     price = choice.build.price_usd
-    problem = choice.question.problem
+    question = choice.question
+    question.started = math.inf
 
-    def bounded(one: float | None, other: float | None) -> Purchase:
+    def bounded(one: float | None, other: float | None, *, of_two: bool) -> Purchase:
         bound = None if one is None else round(one * price * 1e6)
-        known = choice._replace(
-            purchase=Purchase(status="feasible", bound_micro_usd=bound)
-        )
+        purchase = Purchase("optimal", bound_micro_usd=bound, counts={0: 1})
+        known = choice._replace(purchase=purchase)
         least = None if other is None else other * price
-        found = two._replace(build=choice.build, bound=least)
-        return pools._bounded(problem, found, known)
+        build = replace(choice.build, summary="two") if of_two else choice.build
+        found = two._replace(build=build, bound=least)
+        return pools._bounded(question, found, known, build)
 
-    assert bounded(1.2, 0.6).gap == pytest.approx(0.4)
-    assert bounded(0.7, 0.9).gap == pytest.approx(0.3)
-    assert bounded(0.7, 0.9).status == "feasible"
-    assert bounded(1.2, 1.1).status == "optimal"
-    assert bounded(None, 1.1) == bounded(1.1, None) == Purchase("feasible", why="space")
+    for of_two in (False, True):
+        below = bounded(1.2, 0.6, of_two=of_two)
+        assert below.gap == pytest.approx(0.4)
+        assert (below.status, below.why) == ("feasible", "space")
+        assert bounded(0.7, 0.9, of_two=of_two).gap == pytest.approx(0.3)
+        assert bounded(1.2, 1.1, of_two=of_two).status == "optimal"
+        for unknown in ((None, 1.1), (1.1, None)):
+            told = bounded(*unknown, of_two=of_two)
+            assert (told.status, told.why, told.gap) == ("feasible", "space", None)
+    assert bounded(1.2, 1.1, of_two=False).counts == {0: 1}
 
 
 @pytest.mark.parametrize(

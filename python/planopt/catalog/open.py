@@ -177,10 +177,12 @@ class Catalog:
         other._as_read = self._as_read.with_lower_power()
         return other
 
-    def ask(self, door: str, given: Mapping[str, object], of: type[T]) -> T:
-        """Ask the core a question of options by their names."""
+    def ask(
+        self, door: str, given: Mapping[str, object], of: type[T], *within: float
+    ) -> T:
+        """Ask the core a question of options by their names, within some seconds."""
         asked = written(question(door, given))
-        return decode(getattr(self.native, door)(asked), type=of)
+        return decode(getattr(self.native, door)(asked, *within), type=of)
 
     def model(self, name: str, kv_heads: int | None = None) -> Model:
         """Tell of a model in short: parameters, width, layers, context, format."""

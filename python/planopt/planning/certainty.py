@@ -87,9 +87,11 @@ def _of_steps(question: ServingQuestion, chosen: Build, kind: Kind) -> Iterator[
             if problem.ttft_seconds and each.evaluation.prefill.seconds:
                 yield problem.ttft_seconds / each.evaluation.prefill.seconds
     if problem.throughput:
-        rates = sorted(map(_of_replica, chosen.deployments), reverse=True)
-        left = [rate for rate, replicas in rates for _ in range(replicas)]
-        yield sum(left[problem.redundancy :]) / problem.throughput
+        left, lost = 0.0, problem.redundancy
+        for rate, replicas in sorted(map(_of_replica, chosen.deployments))[::-1]:
+            left += rate * max(0, replicas - lost)
+            lost = max(0, lost - replicas)
+        yield left / problem.throughput
 
 
 def _of_replica(each: Deployment) -> tuple[float, int]:

@@ -76,7 +76,7 @@ def why_no_purchase(
     binding = tuple(_conflict(question))
     nearest, cut = _until(deadline, _nearest_changes(question))
     cut_short = "the time limit was reached: other changes may help as well"
-    notes = (cut_short if cut else "", _unproven(purchase), _closest(question) or "")
+    notes = (cut_short if cut else "", unproven(purchase), _closest(question) or "")
     note = "; ".join(filter(None, notes)) or None
     return Infeasibility(binding=binding, nearest=nearest, note=note)
 
@@ -397,7 +397,7 @@ def _more_room(question: ServingQuestion) -> Iterator[Change]:
 
 def why_no_cluster(question: TrainingQuestion, purchase: Purchase) -> Infeasibility:
     """Say why no cluster trains it within the limits, and what is nearest."""
-    notes = (_unproven(purchase), held_back(question).sentence)
+    notes = (unproven(purchase), held_back(question).sentence)
     return Infeasibility(
         binding=tuple(_conflict_of_run(question)),
         nearest=tuple(_changes_of_run(question)),
@@ -540,7 +540,7 @@ def _other_accelerators(question: TrainingQuestion) -> Iterator[Change]:
 # --- Of either ------------------------------------------------------------------------
 
 
-def _unproven(purchase: Purchase) -> str:
+def unproven(purchase: Purchase) -> str:
     """Say that there may be a plan, where the time was too short to tell."""
     unknown = purchase.status == "unknown"
     return "the time limit was reached: this is not proven" if unknown else ""

@@ -90,7 +90,7 @@ def answer(
     on_progress: Callable[[str], object] = lambda _: None,
 ) -> PlanT:
     """Answer a question with a plan."""
-    started = time.monotonic()
+    question.started = started = time.monotonic()
     covered = question.found.search.candidates_covered
     on_progress(f"{covered:,} configurations, {len(question.found)} worth buying")
     try:

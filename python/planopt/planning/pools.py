@@ -2,13 +2,13 @@
 
 Pools that keep the promises in the final run of the whole deployment, and are better
 than one pool, are the plan. How much better any two pools may be is said by rates that
-no replica exceeds (docs/reference/serving.md, section 8).
+no replica exceeds (docs/reference/serving.md, section 8): what is not shown to be as
+good as that is not called optimal, whichever kind of deployment it is.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace as change
 from typing import TYPE_CHECKING
 
@@ -53,13 +53,11 @@ class _Found(Struct):
     bound: float | None = None
 
 
-def two_pools(
-    question: ServingQuestion, until: float, chosen: Build | None = None
-) -> TwoPools:
+def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPools:
     """Find the best two pools for a question, and run its load through them.
 
     Beside a plan they are of its weights, and not much dearer. Those that are late are
-    looked for again with more care, until a time on the monotonic clock.
+    looked for again with more care, as long as there is time.
     """
     problem = question.as_asked.problem
     if not _is_asked(problem):
@@ -72,8 +70,11 @@ def two_pools(
     best = NO_POOLS
     for _ in range(ATTEMPTS):
         request = _request(question.catalog, problem)
-        found = question.catalog.ask("search_pools", request, _Found)
-        best = best._replace(bound=best.bound or found.bound)
+        left = question.seconds_left
+        found = question.catalog.ask("search_pools", request, _Found, left)
+        if not problem.allow_quantization:
+            # Of other formats no pools are looked at.
+            best = best._replace(bound=best.bound or found.bound)
         if found.best is None or found.build is None:
             break
         asked = question.about(weights=problem.weights)
@@ -86,7 +87,7 @@ def two_pools(
             late = missed(asked.problem, build)
         told = _told(question.catalog, found.best, build, in_time=not late)
         best = best._replace(told=told, build=None if late else build)
-        if not late or time.monotonic() > until:
+        if not late or not question.seconds_left:
             break
         share = {name: 1 / max(times, LEAST_CARE) for name, times in late.items()}
         problem = replace(
@@ -98,23 +99,25 @@ def two_pools(
 
 
 def better_of(
-    question: ServingQuestion, choice: Choice | None, until: float
+    question: ServingQuestion, choice: Choice | None
 ) -> tuple[Choice | None, TwoPools]:
     """Return the better of what was chosen and of two pools, and the latter."""
     if choice is not None and missed(question.problem, choice.build):
         held = None
     else:
         held = choice
-    two = two_pools(question, until, held.build if held else None)
+    two = two_pools(question, held.build if held else None)
     if two.build is None or (held and not beats(two.build, held)):
+        if held and _is_asked(question.problem):
+            told = _bounded(question, two, held, held.build)
+            choice = held._replace(purchase=told)
         return choice, two
     asked = choice.question if choice else question
     simulations, requests = asked.simulated
     asked.simulated = simulations + 2, requests + REQUESTS + FINAL_REQUESTS
-    purchase = _bounded(question.problem, two, held)
-    return Choice(asked, purchase, two.build), two._replace(
-        beaten=held.build if held else None
-    )
+    purchase = _bounded(question, two, held, two.build)
+    beaten = held.build if held else None
+    return Choice(asked, purchase, two.build), two._replace(beaten=beaten)
 
 
 def beats(two: Build, choice: Choice) -> bool:
@@ -141,27 +144,40 @@ def carried(build: Build) -> float:
     return sum(load.tokens_per_second or 0.0 for load in loads if load is not None)
 
 
-def _bounded(problem: Problem, two: TwoPools, held: Choice | None) -> Purchase:
-    """Say how far two pools are from what no purchase of either kind is better than."""
-    assert two.build is not None
-    feasible = Purchase(status="feasible", why="space")
-    known = held.purchase if held else Purchase(status="unknown")
+def _bounded(
+    question: ServingQuestion, two: TwoPools, held: Choice | None, chosen: Build
+) -> Purchase:
+    """Say how far what is chosen is from what no deployment of either kind is beyond.
+
+    What is held is one pool. Where pools are bounded by nothing, no gap is known.
+    """
+    problem = question.problem
+    known = held.purchase if held else Purchase("unknown")
+    is_one = held is not None and chosen is held.build
+    purchase = known if is_one else Purchase("feasible")
+    unknown = change(
+        purchase,
+        status="feasible",
+        why=purchase.why or ("space" if question.seconds_left else "time"),
+        bound_micro_usd=None,
+        gap=None,
+    )
     if two.bound is None or problem.hourly or held is None:
-        return feasible
+        return unknown
     bound = None
     if problem.objective == "throughput" and known.gap is not None:
         most = max(two.bound, carried(held.build) * (1 + known.gap))
-        gap = max(0.0, most / carried(two.build) - 1)
+        gap = max(0.0, most / carried(chosen) - 1)
     elif problem.objective == "cheapest" and known.bound_micro_usd is not None:
-        price = round(two.build.price_usd * MICRO_USD)
+        price = round(chosen.price_usd * MICRO_USD)
         least = math.floor(two.bound * MICRO_USD)
         bound = min(price, least, known.bound_micro_usd)
-        gap = (price - bound) / price
+        gap = (price - bound) / price if price else 0.0
     else:
-        return feasible
+        return unknown
     if gap == 0:
-        feasible = Purchase(status="optimal")
-    return change(feasible, gap=gap, bound_micro_usd=bound)
+        unknown = change(purchase, status="optimal", why=None)
+    return change(unknown, gap=gap, bound_micro_usd=bound)
 
 
 def _is_asked(problem: Problem) -> bool:

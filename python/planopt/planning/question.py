@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -55,7 +55,11 @@ CAP_STEP = 5
 MUCH_DEARER = 1.25
 """What another question's answer costs at most for one search to find it."""
 LAST_CAP_USD = 1e8
-"""Prices of a unit that are tried in turn where there is no budget."""
+"""Prices of a unit that are tried in turn where none is said to be the most."""
+SEARCHED = 0.5
+"""Share of the time that is left, after which what was found must do."""
+LEAST_SECONDS = 0.1
+"""What OR-Tools takes to say anything of what was found at the last moment."""
 TOLD: tuple[Objective, ...] = ("cheapest", "throughput", "cost-per-token")
 """Objectives whose best purchase a plan tells."""
 
@@ -126,10 +130,20 @@ class Question(ABC, Generic[AskedT, BuildT]):
         spent = time.monotonic() - self.started
         return spent + self.took <= self.problem.time_limit_seconds
 
+    @property
+    def until(self) -> float:
+        """When its time is over, by the clock of this process."""
+        return self.started + self.problem.time_limit_seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """What there is of its time."""
+        return max(0.0, self.until - time.monotonic())
+
     def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""
         offer = self.offered.offers[self.objectives[0]]
-        return buy(offer, self.solver, self.problem.time_limit_seconds)
+        return buy(offer, self.solver, max(LEAST_SECONDS, self.seconds_left))
 
     def about(self, **changes: Any) -> Self:
         """Ask the same with something changed that is no option."""
@@ -170,6 +184,8 @@ class ServingQuestion(Question[Problem, Build]):
     """Simulations of its proof, and their requests."""
     pools: TwoPools = NO_POOLS
     """The best two pools for it, once it is settled."""
+    looked_up_to: float | None = None
+    """Money beyond which there was no time to look for units; 0 where none is known."""
 
     def search(self) -> Found:
         """Find units that meet the speed, as far as their price can matter.
@@ -180,16 +196,53 @@ class ServingQuestion(Question[Problem, Build]):
         """
         return self._far_enough(self.find(self.first_aim))
 
+    def buy(self) -> Purchase:
+        """Ask OR-Tools for the best purchase of what there was the time to find."""
+        purchase = super().buy()
+        if self.looked_up_to is None:
+            return purchase
+        # What was not looked at is dearer, where so much is known.
+        least = round(self.looked_up_to * MICRO_USD) or None
+        bound = purchase.bound_micro_usd
+        if bound is None or least is None or self.problem.objective != "cheapest":
+            purchase = replace(purchase, bound_micro_usd=None, gap=None)
+        elif least < bound:
+            price = purchase.price_micro_usd or least
+            gap = (price - least) / price
+            purchase = replace(purchase, bound_micro_usd=least, gap=gap)
+        else:
+            return purchase
+        status: Literal["feasible", "unknown"]
+        status = "feasible" if purchase.counts else "unknown"
+        return replace(purchase, status=status, why="time")
+
     @property
     def first_aim(self) -> Aim:
         """How far is searched first."""
         problem = self.problem
+        if self._goes_in_steps:
+            return self.up_to(self.first_cap_usd / self._reach)
         if problem.money is not None:
             return self.up_to(REACH * problem.money)
+        alone = problem.objective in ("cost-per-token", "latency")
+        return Aim(aim=problem.objective if alone and not problem.limited else None)
+
+    @property
+    def _goes_in_steps(self) -> bool:
+        """Whether what is cheapest lies far below all that may be spent."""
+        problem = self.problem
         if problem.objective != "cheapest":
-            alone = problem.objective in ("cost-per-token", "latency")
-            return Aim(aim=problem.objective if alone and not problem.limited else None)
-        return self.up_to(self.first_cap_usd / self._reach)
+            return False
+        if problem.money is None:
+            return True
+        return REACH * problem.money * self._reach > CAP_STEP * FIRST_CAP_USD
+
+    @property
+    def _shares_units(self) -> bool:
+        """Whether the best purchases by other objectives are of the same units."""
+        problem = self.problem
+        has_all = problem.money is not None and not self._goes_in_steps
+        return has_all and problem.objective != "latency"
 
     def up_to(self, money: float) -> Aim:
         """Search for what is not dearer alone than so much of the money asked about."""
@@ -212,11 +265,13 @@ class ServingQuestion(Question[Problem, Build]):
 
     def _far_enough(self, found: Found) -> Found:
         """Search further while what is cheapest may lie beyond the price so far."""
-        problem = self.problem
-        if problem.money is not None or problem.objective != "cheapest":
+        if found.summary.is_cut_by_time:
+            self.looked_up_to = 0.0
+        if found.summary.is_cut_by_time or not self._goes_in_steps:
             return found
         cap = self.first_cap_usd / self._reach
-        while found.summary.is_cut_by_price:
+        most = REACH * (self.problem.money or math.inf)
+        while found.summary.is_cut_by_price and cap < most:
             known = found.rows.best_build(msgspec.json.encode(self.limits.told()))
             enough = math.inf
             if known is not None:
@@ -224,13 +279,18 @@ class ServingQuestion(Question[Problem, Build]):
             if enough <= cap:
                 break
             # What is far dearer than the dearest unit so far is soon known for less.
-            cap = min(enough, cap * CAP_STEP)
-            found = self.find(self.up_to(cap))
+            further = min(enough, cap * CAP_STEP, most)
+            beyond = self.find(self.up_to(further))
+            if beyond.summary.is_cut_by_time:
+                self.looked_up_to = cap
+                break
+            cap, found = further, beyond
         return found
 
     def find(self, aim: Aim) -> Found:
-        """Search for units."""
-        return find_units(self.catalog, self.problem, aim)
+        """Search for units, and leave the time to choose between them."""
+        left = SEARCHED * self.seconds_left
+        return find_units(self.catalog, self.problem, aim, left)
 
     @cached_property
     def limits(self) -> Limits:
@@ -259,7 +319,7 @@ class ServingQuestion(Question[Problem, Build]):
     def objectives(self) -> tuple[Objective, ...]:
         """What is best, and by what else a plan is told of the same units."""
         own = self.problem.objective
-        if not self.is_told or not _shares_units(self.problem):
+        if not self.is_told or not self._shares_units:
             return (own,)
         return own, *(each for each in TOLD if each != own)
 
@@ -309,7 +369,8 @@ class ServingQuestion(Question[Problem, Build]):
         objective looks as far as it needs to.
         """
         other = self.about(objective=objective)
-        if _shares_units(self.problem) and objective != "latency":
+        other.started = self.started
+        if self._shares_units and objective != "latency":
             other._found = self.found
             if objective in self.offered.offers:
                 other._offered = self.offered
@@ -319,11 +380,6 @@ class ServingQuestion(Question[Problem, Build]):
         """Build of the best purchase, or none if there is none."""
         (best,) = best_of([self])
         return best
-
-
-def _shares_units(problem: Problem) -> bool:
-    """Whether the best purchases by other objectives are of the same units."""
-    return problem.money is not None and problem.objective != "latency"
 
 
 def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:

@@ -24,7 +24,7 @@ from planopt.market import read_market
 from planopt.money import at_load
 from planopt.planning.alternatives import other_builds
 from planopt.planning.certainty import certain, priced, served_to
-from planopt.planning.nearest import why_no_purchase
+from planopt.planning.nearest import unproven, why_no_purchase
 from planopt.planning.pools import better_of
 from planopt.planning.question import TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
@@ -78,9 +78,8 @@ class Serving:
     ) -> tuple[ServingQuestion, Purchase, Build] | None:
         """Lay a purchase out; where latencies are promised, what is shown to hold."""
         if question.problem.percentile is not None:
-            until = time.monotonic() + question.problem.time_limit_seconds
             choice = settled(question, purchase)
-            choice, question.pools = better_of(question, choice, until)
+            choice, question.pools = better_of(question, choice)
             if choice is not None:
                 choice.question.pools = question.pools
             return choice
@@ -202,9 +201,12 @@ class Serving:
         self, question: ServingQuestion, purchase: Purchase, started: float
     ) -> Plan:
         """Say why there is no plan, and what is nearest to one."""
-        deadline = started + question.problem.time_limit_seconds
-        why = why_no_purchase(question, purchase, deadline)
-        return _no_plan(question, why, started)
+        if question.looked_up_to is None:
+            why = why_no_purchase(question, purchase, question.until)
+        else:
+            why = Infeasibility(note=unproven(purchase))
+        plan = _no_plan(question, why, started)
+        return replace(plan, why="time") if purchase.status == "unknown" else plan
 
 
 def _no_plan(question: ServingQuestion, why: Infeasibility, started: float) -> Plan:
@@ -266,7 +268,11 @@ def _alternatives(
     own, budget = question.problem.objective, question.problem.money
     told = TOLD if budget is not None else ("cheapest",)
     asked = [question.aiming(objective) for objective in told if objective != own]
-    bought = [(each, each.buy()) for each in asked if question.may_ask_again]
+    bought = [
+        (each, each.buy())
+        for each in asked
+        if question.may_ask_again and not each.found.summary.is_cut_by_time
+    ]
     bought = [(each, purchase) for each, purchase in bought if purchase.counts]
     listed = [{each.row: each.count} for each in question.offered.builds]
     *best, builds = lay_out_together(

@@ -8,7 +8,6 @@ has refused is one at rates that are shown to hold (docs/reference/serving.md, s
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -48,9 +47,6 @@ FINAL_SEED = 1
 SHARE_OF_TIME = 0.8
 """Of the time limit, after which the best that is known must do: its final run and what
 lies beside it take the rest."""
-LAST_RESORT = 1.0
-"""Of the time limit, what is left at least where nothing is known to hold, or only what
-is much dearer than the closed form says."""
 
 
 class _Told(Struct, frozen=True):
@@ -99,14 +95,13 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
 def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     """Choose it with the figures of the runs that it was judged by."""
     problem = question.problem
-    until = time.monotonic() + problem.time_limit_seconds
     if problem.objective == "latency" or problem.batch is not None:
-        return _unproven(question, purchase, until)
+        return _unproven(question, purchase)
     known = purchase.price_micro_usd if problem.objective == "cheapest" else None
     cap = problem.money
     if known is not None:
         cap = min(REACH * known / MICRO_USD, cap or math.inf)
-    found, told = _asked(question, purchase, cap, until)
+    found, told = _asked(question, purchase, cap)
     while cap is not None and found.summary.is_cut_by_price and cap != problem.money:
         reached = cap * MICRO_USD
         if told.value is not None and told.value <= reached:
@@ -118,13 +113,11 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
             break
         # What is dearer than all that is known can be in no better purchase.
         cap = problem.money if told.value is None else told.value / MICRO_USD
-        found, told = _asked(question, purchase, cap, until)
+        found, told = _asked(question, purchase, cap)
     dear = known is not None and (told.value or 0.0) > MUCH_DEARER * known
     if not told.counts or (told.ended == "time" and dear):
-        last = time.monotonic() + LAST_RESORT * problem.time_limit_seconds
-        until = max(until, last)
         # The closed form may know one that nobody had the time to look at.
-        other = _unproven(question, purchase, until, told.bound)
+        other = _unproven(question, purchase, told.bound)
         if other and told.ended != "time":
             other = other._replace(purchase=replace(other.purchase, why="edge"))
         if not told.counts or (other and _is_better(other, problem, told.value)):
@@ -154,19 +147,18 @@ def _is_better(choice: Choice, problem: Problem, value: float | None) -> bool:
 
 
 def _asked(
-    question: ServingQuestion, guess: Purchase, cap: float | None, until: float
+    question: ServingQuestion, guess: Purchase, cap: float | None
 ) -> tuple[Found, _Told]:
     """Ask the core to settle a question, with OR-Tools for what its fronts lack.
 
     The final run and what lies beside it take the rest of the time.
     """
     objective = question.problem.objective
-    seconds = question.problem.time_limit_seconds
     times = {"cheapest": MICRO_USD, "throughput": -1}.get(objective, 1)
 
     def solver(rows: Rows) -> tuple[dict[int, int], float, float] | None:
         offered = offer(rows, question.limits, objective)
-        best = buy(offered, question.solver, seconds, ties=False)
+        best = buy(offered, question.solver, question.seconds_left, ties=False)
         if best.objective_value is None:
             return None
         bound = best.objective_bound
@@ -184,7 +176,7 @@ def _asked(
     found, told = question.catalog.native.settle(
         [written(part) for part in parts],
         msgspec.json.encode(asked),
-        until - time.monotonic() - (1 - SHARE_OF_TIME) * seconds,
+        SHARE_OF_TIME * question.seconds_left,
         question.found.native,
         solver,
     )
@@ -211,14 +203,13 @@ def _bounded(
 def _unproven(
     question: ServingQuestion,
     purchase: Purchase,
-    until: float,
     bound: float | None = None,
 ) -> Choice | None:
     """Simulate what the closed form buys, more carefully while it is late."""
     if not purchase.counts:
         return None
     choice = _judged(Choice(question, purchase, question.bought(purchase)))
-    while time.monotonic() < until:
+    while question.seconds_left:
         late = missed(question.problem, choice.build)
         other = _more_carefully(choice, late) if late else None
         if other is None:
@@ -240,6 +231,7 @@ def _more_carefully(choice: Choice, late: Mapping[str, float]) -> Choice | None:
         tpot_margin=problem.tpot_margin * share.get("TPOT", 1.0),
     ).near(choice.build)
     question.is_told = choice.question.is_told
+    question.started = choice.question.started
     purchase = question.buy()
     if not purchase.counts:
         return None

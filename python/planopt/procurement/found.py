@@ -31,6 +31,8 @@ class Summary(Struct, frozen=True):
     nearest: Nearest
     is_cut_by_price: bool
     """Whether there are units beyond the price that it went up to."""
+    is_cut_by_time: bool
+    """Whether there was no time to look at all."""
     reduces_over_pcie: bool
     """Whether any host has accelerators that all-reduce over its PCIe."""
     rows: int

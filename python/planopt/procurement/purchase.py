@@ -53,7 +53,8 @@ def buy(
     try:
         proof = question.pursue(offer.objective)
         if proof.complete and ties:
-            question.break_ties(time.monotonic() + TIES_SECONDS)
+            last = started + time_limit
+            question.break_ties(min(time.monotonic() + TIES_SECONDS, last))
     except KeyboardInterrupt:
         best = question.answer(proof, time.monotonic() - started)
         raise PurchaseInterrupted(best) from None
@@ -103,7 +104,7 @@ class _Question:
         """Pursue the other goals in their order, for as long as each is proven."""
         self.search.deadline = min(self.search.deadline, deadline)
         for goal in TIES:
-            if self.search.best is None:
+            if self.search.best is None or time.monotonic() > deadline:
                 return
             if goal != self._offer.objective and not self.pursue(goal).complete:
                 return

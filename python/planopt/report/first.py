@@ -457,8 +457,9 @@ def last(done: str, saved: str | Path | None) -> Ends:
 def _none(plan: PlanDocument) -> Ends:
     """Say that there is no plan, and whether that is proven."""
     why, looked = plan.infeasibility, plan.search.candidates_covered > 0
-    proven = looked and (why is None or bool(why.binding))
+    in_time = plan.why != "time"
+    proven = in_time and looked and (why is None or bool(why.binding))
     said = "✘ infeasible: no plan meets these limits"
-    if plan.why == "time":
+    if not in_time:
         said = "✘ no plan was found before the clock ended (--time-limit)"
     return Ends(said, bad("proven" if proven else ""), flagged("✘", bad))

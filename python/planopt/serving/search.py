@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -32,20 +33,24 @@ class Aim(Struct, frozen=True, kw_only=True):
     purchase."""
 
 
-def find_units(catalog: Catalog, problem: Problem, aim: Aim) -> Found:
+def find_units(
+    catalog: Catalog, problem: Problem, aim: Aim, seconds: float = math.inf
+) -> Found:
     """Find the units that meet a question's speed, for each format that it allows."""
-    (found,) = find_together(catalog, [(problem, aim)])
+    (found,) = find_together(catalog, [(problem, aim)], seconds)
     return found
 
 
 def find_together(
-    catalog: Catalog, asked: Sequence[tuple[Problem, Aim]]
+    catalog: Catalog,
+    asked: Sequence[tuple[Problem, Aim]],
+    seconds: float = math.inf,
 ) -> list[Found]:
-    """Find the units for several questions at once."""
+    """Find the units for several questions at once, as far as there is time."""
     told = [
         [written(part) for part in parts_of(problem, aim)] for problem, aim in asked
     ]
-    return [Found(native) for native in catalog.native.search(told)]
+    return [Found(native) for native in catalog.native.search(told, seconds)]
 
 
 def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:

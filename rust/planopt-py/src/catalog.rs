@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use planopt_core::catalog::Kind;
 use planopt_core::diagnostic::Diagnostic;
@@ -18,12 +18,9 @@ use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
 use crate::found::{Found, Rows};
-use crate::interrupt::{interruptible, watched};
+use crate::interrupt::{after, interruptible, limited, watched};
 use crate::json::{answer, question, read, written};
 use crate::table::Table;
-
-/// The longest that a proof may take: a year is no limit.
-const LONGEST_SECONDS: f64 = 3.2e7;
 
 /// What a solver buys of rows.
 fn bought(
@@ -333,7 +330,7 @@ impl Catalog {
         let options: space::FrontOptions = question(py, options)?;
         let course = bulk::Course::default();
         let work = |stop: &AtomicBool| space.front(&self.catalog, options, stop, &course);
-        let found = watched(py, work, || match (progress, course.so_far()) {
+        let found = watched(py, work, |_| match (progress, course.so_far()) {
             (Some(tell), Some((done, of))) => tell.call1((done, of)).map(|_| ()),
             _ => Ok(()),
         })?;
@@ -365,17 +362,24 @@ impl Catalog {
     /// ----------
     /// questions : list of list of bytes
     ///     JSON: the parts of each question.
+    /// seconds : float
+    ///     What there is until what was found must do.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "arguments of Python are handed over by value"
     )]
-    fn search(&self, py: Python<'_>, questions: Vec<Vec<Vec<u8>>>) -> PyResult<Vec<Found>> {
+    fn search(
+        &self,
+        py: Python<'_>,
+        questions: Vec<Vec<Vec<u8>>>,
+        seconds: f64,
+    ) -> PyResult<Vec<Found>> {
         let mut requested: Vec<Vec<request::SearchServing>> = Vec::new();
         for parts in &questions {
             let read = parts.iter().map(|part| question(py, part));
             requested.push(read.collect::<PyResult<_>>()?);
         }
-        let found = interruptible(py, |stop| {
+        let found = limited(py, seconds, |stop| {
             let search = |parts: &Vec<_>| request::search_serving(&self.catalog, parts, stop);
             requested.iter().map(search).collect::<Result<Vec<_>, _>>()
         })?;
@@ -421,7 +425,7 @@ impl Catalog {
         let requested: request::SettleServing = read(requested)?;
         let guess = guess.found();
         let (over, failed) = (AtomicBool::new(false), Mutex::new(None));
-        let limit = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS));
+        let limit = after(seconds);
         let settled = watched(
             py,
             |stop| {
@@ -443,7 +447,7 @@ impl Catalog {
                     &over,
                 )
             },
-            || {
+            |_| {
                 over.fetch_or(Instant::now() >= limit, Ordering::Relaxed);
                 Ok(())
             },
@@ -475,9 +479,12 @@ impl Catalog {
         written(&told.map_err(|problems| input_error(py, &problems))?)
     }
 
-    /// Finds the best two pools: replicas that read prompts, and others that answer them.
-    fn search_pools(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
-        self.searched(py, request, request::find_pools)
+    /// Finds the best two pools, in so many seconds: replicas that read prompts, and others that answer
+    /// them.
+    fn search_pools(&self, py: Python<'_>, request: &[u8], seconds: f64) -> PyResult<Vec<u8>> {
+        let request: request::SearchPools = question(py, request)?;
+        let search = |stop: &AtomicBool| request::find_pools(&self.catalog, &request, stop);
+        answer(py, limited(py, seconds, search)?)
     }
 
     /// Simulates a load on one configuration.

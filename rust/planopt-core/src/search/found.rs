@@ -50,6 +50,8 @@ pub struct Summary {
     pub nearest: Nearest,
     /// Whether any unit was beyond the cap on prices.
     pub is_cut_by_price: bool,
+    /// Whether there was no time to look at all.
+    pub is_cut_by_time: bool,
     /// Whether any host of the space has accelerators that all-reduce over its PCIe.
     pub reduces_over_pcie: bool,
     /// Rows that were found.
@@ -85,6 +87,7 @@ impl Summary {
         }
         self.nearest.absorb(result.nearest);
         self.is_cut_by_price |= result.is_cut_by_price;
+        self.is_cut_by_time |= result.interrupted;
     }
 }
 

@@ -176,6 +176,10 @@ impl Task<'_> {
         networks: &[Connection<'a>],
     ) -> SearchResult<'a> {
         let mut result = SearchResult::default();
+        if self.stop.load(Ordering::Relaxed) {
+            result.interrupted = true;
+            return result;
+        }
         let accelerator = system.accelerator;
         let prepared = self
             .divisions
@@ -229,6 +233,9 @@ impl Task<'_> {
     ) -> Vec<Candidate<'r, 'a>> {
         let mut candidates = Vec::new();
         for &layout in &self.divisions.layouts {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
             let Some(placement) = placed(layout, system, self.question) else {
                 continue;
             };
@@ -294,12 +301,12 @@ impl Task<'_> {
         });
         for candidate in candidates {
             if self.stop.load(Ordering::Relaxed) {
-                for listing in &mut listings {
-                    listing.result.interrupted = true;
-                }
                 break;
             }
             self.supply_to(&mut listings, &candidate);
+        }
+        for listing in &mut listings {
+            listing.result.interrupted = self.stop.load(Ordering::Relaxed);
         }
         let speed = self.demand.speed;
         let told = |listing: Listing<'a>| {

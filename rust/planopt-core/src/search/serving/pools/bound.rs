@@ -22,8 +22,8 @@ const ROUNDING: f64 = 1e-9;
 /// What no two pools that were looked at are better than.
 pub(super) struct Best<'r> {
     request: &'r PoolsRequest<'r>,
-    /// Requests per second that are asked for at least; none where it is not known.
-    rate: Option<f64>,
+    /// Requests per second that are asked for at least; 0 where that is not known.
+    rate: f64,
     together: Option<MicroUsd>,
     /// The least prices of the pools of requests that are read, and answered.
     apart: [Option<MicroUsd>; 2],
@@ -35,7 +35,7 @@ impl<'r> Best<'r> {
     pub(super) fn of(request: &'r PoolsRequest<'r>) -> Self {
         Self {
             request,
-            rate: rate(request),
+            rate: rate(request).unwrap_or(0.0),
             together: None,
             apart: [None; 2],
             sizes: [BTreeMap::new(), BTreeMap::new()],
@@ -50,12 +50,11 @@ impl<'r> Best<'r> {
                 *most = most.max(bound.rate);
             }
         }
-        if let Some(rate) = self.rate {
-            self.price(system, of_pools, rate);
-        }
+        self.price(system, of_pools);
     }
 
-    fn price(&mut self, system: &System, of_pools: &[Vec<Bound>; 2], rate: f64) {
+    fn price(&mut self, system: &System, of_pools: &[Vec<Bound>; 2]) {
+        let rate = self.rate;
         let enough = |bound: &Bound| {
             let replicas = whole((rate / bound.rate - ROUNDING).ceil()).max(1);
             let accelerators = bound.placement.accelerators().checked_mul(replicas)?;
@@ -88,7 +87,6 @@ impl<'r> Best<'r> {
         let demand = self.request.demand;
         match demand.aim {
             PoolsAim::Cheapest => {
-                self.rate?;
                 let [prefill, decode] = self.apart;
                 let apart = prefill.zip(decode).map(|(one, other)| one + other);
                 let least = self.together.into_iter().chain(apart).min();

@@ -11,7 +11,7 @@ use crate::search::serving::goal::LatencyGoal;
 use crate::serving::engine::Transfer;
 use crate::transformer::Transformer;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What two pools are to be best at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -66,6 +66,11 @@ pub struct PoolsRequest<'q> {
 }
 
 impl PoolsRequest<'_> {
+    /// Whether it was told to stop.
+    pub(super) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     /// Whether the machines of a replica alone are within the price.
     pub(super) fn affords(&self, system: &System, accelerators: u32) -> bool {
         let machines = HostSet::of(system, accelerators, 0).price();

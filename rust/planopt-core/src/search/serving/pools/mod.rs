@@ -20,7 +20,6 @@ use crate::quantity::{Bytes, MicroUsd};
 use crate::search::serving::layouts::{all_layouts, context_ranks};
 use crate::serving::{Prepared, prompt_cache};
 use rayon::prelude::*;
-use std::sync::atomic::Ordering;
 
 /// Kinds of hardware that are paired with other kinds.
 const PAIRED_KINDS: usize = 4;
@@ -58,6 +57,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
         .systems
         .iter()
         .filter(|system| system.host.rent.is_none() && request.affords(system, 1))
+        .filter(|_| !request.is_over())
         .filter_map(|system| {
             let prepared = Prepared::new(
                 request.transformer,
@@ -73,6 +73,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
         prepared
             .par_iter()
             .filter(|(system, _)| network.is_none_or(|network| system.takes(&network)))
+            .filter(|_| !request.is_over())
             .filter_map(|(system, prepared)| {
                 kind(request, (&layouts, &stages), system.over(network), prepared)
             })
@@ -86,7 +87,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
     }
     matched(request, None, &alone, &[], &mut result);
     for joined in worth_joining(&space.networks, &space.systems) {
-        if request.stop.load(Ordering::Relaxed) {
+        if request.is_over() {
             break;
         }
         let mut spread = kinds(Some(joined));
@@ -102,7 +103,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
         }
         matched(request, Some(joined), &alone, &spread, &mut result);
     }
-    if !request.stop.load(Ordering::Relaxed) {
+    if !request.is_over() {
         result.bound = bound.value();
     }
     result
@@ -207,6 +208,9 @@ fn matched<'a>(
                     continue;
                 }
                 for one in &prefill.prefill {
+                    if request.is_over() {
+                        break;
+                    }
                     let mut known = None;
                     for other in &decode.decode {
                         pairs += 1;

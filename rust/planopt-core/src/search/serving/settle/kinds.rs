@@ -270,6 +270,10 @@ impl<'s, 'a> Kinds<'s, 'a> {
             .into_par_iter()
             .map(|(line, systems)| {
                 let mut result = SearchResult::default();
+                if settling.is_over() {
+                    result.interrupted = true;
+                    return (line, Vec::new(), result);
+                }
                 let prepared = &all.prepared[line.prepared].1;
                 let affordable = |placement| {
                     let listings = systems.iter();

@@ -24,7 +24,7 @@ use crate::serving::engine::{LoadReport, SessionsKept};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// A purchase: how many of each unit, by place, and what it is worth: the less the better.
 #[derive(Clone, Debug)]
@@ -175,6 +175,13 @@ pub fn settle<'a>(
         searched.push(result);
     }
     let (ended, found, bound) = all.settled();
+    // What nobody had the time to gather is in no bound.
+    let is_whole = searched.iter().all(|result| !result.interrupted);
+    let (ended, bound) = if is_whole {
+        (ended, bound)
+    } else {
+        (Ended::Time, None)
+    };
     let sum = |of: fn(&Kinds<'_, 'a>) -> u64| all.parts.iter().map(of).sum();
     let simulations = sum(|part| part.judge.simulations.load(Ordering::Relaxed));
     let requests = sum(|part| part.judge.requests.load(Ordering::Relaxed));
@@ -200,7 +207,7 @@ impl<'a> Loop<'_, '_, 'a> {
         let meet = |high: &Bought, low: f64| high.value <= low + close * low.abs();
         self.look_at_guess();
         let mut passed: Passed<'a> = None;
-        while !self.is_over() {
+        while !self.settling.is_over() {
             let Some(low) = self.buy(At::Worth) else {
                 // What short looks left open may carry it after all.
                 match self.buy(At::Late) {
@@ -281,11 +288,6 @@ impl<'a> Loop<'_, '_, 'a> {
             .enumerate()
             .filter_map(|(place, kind)| Some((place, kind, *guessed.get(&place)?)))
             .for_each(|(place, kind, rate)| parts[of_part[place]].look_at_guess(kind, rate));
-    }
-
-    fn is_over(&self) -> bool {
-        let told = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        told(self.settling.stop) || told(self.settling.over)
     }
 
     fn is_closed(&self) -> bool {

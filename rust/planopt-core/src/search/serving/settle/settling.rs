@@ -2,7 +2,7 @@
 
 use crate::parallel::Layout;
 use crate::search::limits::Limits;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a proof is about.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,14 @@ pub struct Settling<'s> {
     pub stop: &'s AtomicBool,
     /// Told that the time is over.
     pub over: &'s AtomicBool,
+}
+
+impl Settling<'_> {
+    /// Whether the time is over, or it was told to stop.
+    pub(super) fn is_over(&self) -> bool {
+        let told = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        told(self.stop) || told(self.over)
+    }
 }
 
 /// Units that an estimate would buy.

@@ -1,0 +1,111 @@
+"""A time limit is one clock for the whole answer, and what it cuts is not proven."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec.structs import replace
+
+import planopt
+from planopt.catalog.open import open_catalog
+from planopt.options import Asked
+from planopt.planning import pools
+from planopt.planning.question import ServingQuestion
+from planopt.planning.serving import Serving
+from planopt.procurement import Solver
+from planopt.report.first import first_screen
+from planopt.serving.search import Aim, find_units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.documents.plan import Plan
+
+LATENCIES: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "request_rate": "2/s",
+    "ttft": "2s",
+    "target": "8tok/s",
+}
+WHOLE_SPACE = 10_000_000
+"""Configurations, of the tens of millions that are worth less than $200M."""
+
+
+@pytest.fixture(scope="module")
+def solver() -> Iterator[Solver]:
+    with Solver() as one:
+        yield one
+
+
+def _question(solver: Solver, **asked: Any) -> ServingQuestion:
+    read = Asked.by_user("solve", {**asked, "time_limit": "60s"})
+    return Serving().read(read, open_catalog(), solver)
+
+
+def test_a_search_without_time_stops_and_says_so(solver: Solver) -> None:
+    problem = _question(solver).problem
+    found = find_units(open_catalog(), problem, Aim(), seconds=0.0)
+    assert found.summary.is_cut_by_time
+
+
+def test_what_is_cheapest_is_found_without_looking_at_all_that_money_buys(
+    solver: Solver,
+) -> None:
+    question = _question(solver, budget="200M")
+    assert question.buy().status == "optimal"
+    assert question.found.summary.covered < WHOLE_SPACE
+
+
+def test_a_purchase_that_was_cut_is_bounded_by_the_money_looked_up_to(
+    solver: Solver,
+) -> None:
+    question = _question(solver)
+    whole = question.buy()
+    assert whole.status == "optimal"
+    price = whole.price_micro_usd or 0
+    question.looked_up_to = 0.5 * price / 1e6
+    cut = question.buy()
+    assert (cut.status, cut.why) == ("feasible", "time")
+    assert cut.bound_micro_usd == price // 2
+    assert cut.gap == pytest.approx(0.5)
+    question.looked_up_to = 0.0
+    cut = question.buy()
+    assert (cut.status, cut.bound_micro_usd, cut.gap) == ("feasible", None, None)
+    # What was not looked at is dearer than what is bought.
+    question.looked_up_to = 2 * price / 1e6
+    assert question.buy().status == "optimal"
+
+
+@pytest.fixture(scope="module")
+def hurried() -> Plan:
+    return planopt.solve(**LATENCIES, time_limit="1ms")
+
+
+def test_nothing_is_proven_in_no_time(hurried: Plan) -> None:
+    assert hurried.status != "optimal"
+    assert hurried.why == "time"
+    if hurried.status == "infeasible":
+        assert "proven" not in str(first_screen(hurried, None).above[0])
+        assert not (hurried.infeasibility and hurried.infeasibility.binding)
+
+
+def test_nothing_more_is_asked_once_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Aim] = []
+    find = ServingQuestion.find
+
+    def counted(question: ServingQuestion, aim: Aim) -> Any:
+        asked.append(aim)
+        return find(question, aim)
+
+    monkeypatch.setattr(ServingQuestion, "find", counted)
+    planopt.solve(throughput="1e12tok/s", time_limit="1ms")
+    assert len(asked) == 1
+
+
+def test_pools_without_time_are_bounded_by_nothing(solver: Solver) -> None:
+    question = _question(solver, **LATENCIES)
+    question.problem = replace(question.problem, time_limit_seconds=0.0)
+    assert pools.two_pools(question).bound is None
