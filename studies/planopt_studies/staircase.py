@@ -127,7 +127,9 @@ def main() -> None:
         print(f"{place:2} {pair.accelerator:12} {pair.rate:4}/s  {prices}", flush=True)
         for step, other in too_dear(steps):
             found += 1
-            print(f"   too dear: {step.command}: {other.price} at {other.target}")
+            clock = " (the clock ended)" if step.plan.why == "time" else ""
+            held = f"{other.price} at {other.target}"
+            print(f"   too dear{clock}: {step.command}: {held}")
     print(f"{asked} plans, {found} of which another is cheaper and holds")
 
 

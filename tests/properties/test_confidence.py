@@ -35,7 +35,7 @@ SERVED: list[dict[str, Any]] = [
         "ttft": "1s",
         "requests": "2/s",
         "accelerators": "h100-sxm",
-        "time_limit": "60s",
+        "time_limit": "120s",
     },
 ]
 TRAINED: dict[str, Any] = {

@@ -18,7 +18,7 @@ QUESTION: dict[str, Any] = {"model": "llama-3.1-405b", "target": "5tok/s"}
 @pytest.fixture(scope="module")
 def refused() -> planopt.Plan:
     # What lies beside an answer is asked while there is time.
-    return planopt.solve(**QUESTION, budget=3000, time_limit="60s")
+    return planopt.solve(**QUESTION, budget=3000, time_limit="120s")
 
 
 def test_money_and_the_model_are_the_conflict(refused: planopt.Plan) -> None:

@@ -14,7 +14,7 @@ from planopt.planning import pools
 from planopt.planning.question import ServingQuestion
 from planopt.planning.serving import Serving
 from planopt.procurement import Solver
-from planopt.report.first import first_screen
+from planopt.report.plan import render_plan
 from planopt.serving.search import Aim, find_units
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_nothing_is_proven_in_no_time(hurried: Plan) -> None:
     assert hurried.status != "optimal"
     assert hurried.why == "time"
     if hurried.status == "infeasible":
-        assert "proven" not in str(first_screen(hurried, None).above[0])
+        assert "proven" not in str(render_plan(hurried)).splitlines()[0]
         assert not (hurried.infeasibility and hurried.infeasibility.binding)
 
 
@@ -105,7 +105,9 @@ def test_nothing_more_is_asked_once_the_time_is_over(
     assert len(asked) == 1
 
 
-def test_pools_without_time_are_bounded_by_nothing(solver: Solver) -> None:
+def test_pools_are_not_run_without_time(solver: Solver) -> None:
     question = _question(solver, **LATENCIES)
     question.problem = replace(question.problem, time_limit_seconds=0.0)
-    assert pools.two_pools(question).bound is None
+    two = pools.two_pools(question)
+    assert two.told is None
+    assert two.build is None

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 FINAL_REQUESTS = 64_000
 FINAL_SEED = 11
 """Of the run that two pools must pass: numbers that nothing was chosen by."""
+LEAST_SHARE = 0.1
+"""Of the time limit, what their search has however long one pool took: without a bound
+of theirs nothing is known of the gap."""
 AIMS = ("cheapest", "throughput", "cost-per-token")
 """Objectives that two pools are searched for."""
 
@@ -70,12 +73,13 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
     best = NO_POOLS
     for _ in range(ATTEMPTS):
         request = _request(question.catalog, problem)
-        left = question.seconds_left
+        least = LEAST_SHARE * question.problem.time_limit_seconds
+        left = max(least, question.seconds_left)
         found = question.catalog.ask("search_pools", request, _Found, left)
         if not problem.allow_quantization:
             # Of other formats no pools are looked at.
             best = best._replace(bound=best.bound or found.bound)
-        if found.best is None or found.build is None:
+        if found.best is None or found.build is None or not question.seconds_left:
             break
         asked = question.about(weights=problem.weights)
         build = simulated_build(asked, found.build)
