@@ -13,7 +13,7 @@ from planopt.options import Asked
 from planopt.planning import pools
 from planopt.planning.question import ServingQuestion
 from planopt.planning.serving import Serving
-from planopt.procurement import Solver
+from planopt.procurement.solver import Solver
 from planopt.report.plan import render_plan
 from planopt.serving.search import Aim, find_units
 
