@@ -74,6 +74,38 @@ def test_a_fleet_names_parts_and_models_as_people_do(
     assert told.bill_of_materials == plan.bill_of_materials
 
 
+def test_the_price_of_a_fleet_falls_with_what_is_owned_and_ends_at_nothing(
+    tmp_path: Path,
+) -> None:
+    text = SMALL.read_text(encoding="utf-8")
+    demands = text[: text.index("[[train]]")].replace("80 kW", "400 kW")
+    demands = demands.replace("racks = 4", "racks = 20")
+    bought = text[text.index("[[buy]]") : text.index("[[rent]]")]
+
+    def owning(hosts: int) -> FleetPlan:
+        of_type = '[[own]]\naccelerator = "h100-sxm"\nhost = "hgx-8"\nregion = "us"\n'
+        own = f"{of_type}hosts = {hosts}\n" if hosts else ""
+        asked = tmp_path / f"{hosts}.toml"
+        asked.write_text(demands + own + bought, encoding="utf-8")
+        return plan_fleet(asked)
+
+    nothing = owning(0)
+    (hosts,) = (
+        line.quantity for line in nothing.bill_of_materials if line.kind == "host"
+    )
+    plans = [nothing, *(owning(number) for number in (1, 2, hosts))]
+    prices = [plan.price_usd or 0.0 for plan in plans]
+    assert {plan.status for plan in plans} == {"optimal"}
+    assert prices == sorted(prices, reverse=True)
+    # Each host that is there saves what one of them costs, and draws power as before.
+    assert prices[0] - prices[1] == pytest.approx(prices[0] / hosts)
+    assert prices[1] - prices[2] == pytest.approx(prices[0] / hosts)
+    assert (prices[-1], plans[-1].bill_of_materials) == (0.0, ())
+    assert len({plan.power_watts for plan in plans}) == 1
+    document = json.loads(plans[2].to_json())
+    assert verify_plan(document, bundled_folder()) == []
+
+
 def test_a_base_is_owned_and_bought_and_peaks_are_rented(plan: FleetPlan) -> None:
     assert plan.status == "optimal"
     assert plan.gap == 0.0
