@@ -261,7 +261,23 @@ def _block(
     feed_forward = list(_mlp(table["mlp"], hidden))
     if feed_forward:
         feed_forward.append(all_reduce)
-    return (*norms, *mixer, *feed_forward)
+    return (*norms, *mixer, *feed_forward, *_beside_the_stream(model, table))
+
+
+# Section 1, small products and further streams.
+def _beside_the_stream(model: Table, table: Table) -> Iterator[Operation]:
+    for own in table.get("side", []):
+        inputs, outputs = units.count(own["inputs"]), units.count(own["outputs"])
+        yield _dense("side", inputs, outputs, "replicated")
+    if more := units.count(model.get("more_streams", 0)):
+        width = (1 + more) * units.count(model["hidden"])
+        yield from (Elementwise("streams", width, 0), Elementwise("streams", width, 0))
+
+
+def _streams(model: Table) -> Iterator[Operation]:
+    hidden = units.count(model["hidden"])
+    for _ in range(units.count(model.get("more_streams", 0))):
+        yield _dense("stream", hidden, hidden, "replicated")
 
 
 def _mixers(block: Table) -> list[Table]:
@@ -301,10 +317,18 @@ def _embedding(model: Table) -> Iterator[Operation]:
         yield Elementwise("positions", hidden, positions * hidden)
     if model.get("embedding_norm", False):
         yield _norm(model)
+    if "layer_embedding" in model:
+        width = units.count(model["layer_embedding"]["width"])
+        rows, of_all = units.count(model["layer_embedding"]["rows"]), width
+        of_all *= units.count(model["layers"])
+        yield Elementwise("embedding", of_all, rows * of_all, by_vocabulary=True)
+        yield _dense("layer_projection", hidden, of_all, "replicated", norm=width)
+    yield from _streams(model)
 
 
 def _head(model: Table, *, shared: bool = False) -> Iterator[Operation]:
     hidden, vocabulary = units.count(model["hidden"]), units.count(model["vocabulary"])
+    yield from _streams(model)
     if model.get("final_norm", True):
         yield _norm(model)
     matrix = 0 if model["tied"] else hidden * vocabulary

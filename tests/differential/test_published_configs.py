@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOWER = "the vision tower is not read"
+TOWERS = "the towers of vision and speech are not read"
 STORED_TWICE = "the tied head is stored again"
 OWN_MATRICES = "the module of multi-token prediction stores its own embedding and head"
 ROUND = "the source's total is a round figure"
@@ -34,6 +35,8 @@ DIFFERENT = {
     "deepseek-v3.2": (1_853_358_080, OWN_MATRICES),
     "gemma-3-12b": (421_290_864, TOWER),
     "gemma-3-4b": (419_816_304, TOWER),
+    "gemma-3n-e2b": (983_281_504, TOWERS),
+    "gemma-3n-e4b": (983_281_504, TOWERS),
     "gemma-4-26b-a4b": (572_794_416, TOWER),
     "gemma-4-31b": (575_743_536, TOWER),
     "glm-4.5-air": (1_241_513_984, OWN_MATRICES),
@@ -83,7 +86,7 @@ DIFFERENT = {
 }
 # Types with an operation that the list has not; they are refused by name.
 NOT_READ = {
-    *("deepseek_v4", "gemma3n_text", "mllama_text_model"),
+    *("deepseek_v4", "mllama_text_model"),
 }
 # What reconstructions leave out: the type, or which layers are of which kind.
 COUNTED = {

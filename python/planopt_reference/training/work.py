@@ -234,6 +234,7 @@ def _dispatch(operation: MatMul, rank: Rank) -> Work:
 # Section 3, Normalisation, and Gather.
 def _elementwise(operation: Elementwise, rank: Rank) -> Work:
     each = rank.stream * rank.machine.activation_bytes
+    each *= operation.width / rank.model.hidden
     is_norm = operation.name == "norm"
     passes = Work(
         forward=rank.machine.elementwise_time(2 * each),
@@ -402,20 +403,34 @@ def _sums_of_networks(
 # Model.md, section 1: half of the normalisations are around attention.
 def in_order(layer: Sequence[Operation]) -> list[Operation]:
     """Put the normalisations of the feed-forward part in front of it."""
-    norms = [one for one in layer if isinstance(one, Elementwise)]
-    others = [one for one in layer if not isinstance(one, Elementwise)]
+    norms = [
+        one for one in layer if isinstance(one, Elementwise) and one.name == "norm"
+    ]
+    others = [one for one in layer if one not in norms]
     names = [one.name if isinstance(one, MatMul) else "" for one in others]
     outputs = [name for name in names if name in _MIXER_OUTPUTS]
     if not outputs:
         return [*norms, *others]
     middle = names.index(outputs[-1]) + 1
     around_attention = (len(norms) + 1) // 2
+    # Behind all of them stands what is beside the stream.
+    behind = next(
+        (place for place, one in enumerate(others) if _is_beside(one)), len(others)
+    )
     return [
         *norms[:around_attention],
         *others[:middle],
-        *norms[around_attention:],
-        *others[middle:],
+        *norms[around_attention : around_attention + 1],
+        *others[middle:behind],
+        *norms[around_attention + 1 :],
+        *others[behind:],
     ]
+
+
+def _is_beside(operation: Operation) -> bool:
+    """Return whether it is a small product or a pass over further streams."""
+    beside = isinstance(operation, MatMul | Elementwise)
+    return beside and operation.name in ("side", "streams")
 
 
 def layer_work(layer: Sequence[Operation], rank: Rank) -> Work:

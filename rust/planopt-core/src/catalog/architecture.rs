@@ -3,7 +3,9 @@
 
 use super::Catalog;
 use crate::diagnostic::Diagnostic;
-use crate::transformer::{Architecture, AttentionShape, BlockShape, Indexer, MlpShape, Norm, Rule};
+use crate::transformer::{
+    Architecture, AttentionShape, BlockShape, Indexer, LayerEmbedding, MlpShape, Norm, Rule, Side,
+};
 use serde_json::{Map, Value, json};
 
 /// The model of a catalog id or of a file, in the shape of a model file.
@@ -48,7 +50,16 @@ fn table(model: &Architecture) -> Value {
         "block": model.blocks.iter().map(block).collect::<Vec<_>>(),
         "outside": outside,
     });
-    with(table, nominal(model))
+    let more = (model.more_streams > 0).then(|| json!({ "more_streams": model.more_streams }));
+    let of_layers = model.layer_embedding.map(|LayerEmbedding { rows, width }| {
+        json!({ "layer_embedding": { "rows": rows, "width": width } })
+    });
+    with(with(with(table, more), of_layers), nominal(model))
+}
+
+/// A key with a list, unless that is empty.
+fn some(key: &str, list: &[Value]) -> Option<Value> {
+    (!list.is_empty()).then(|| json!({ key: list }))
 }
 
 fn block(shape: &BlockShape) -> Value {
@@ -61,7 +72,9 @@ fn block(shape: &BlockShape) -> Value {
         AttentionShape::Absent => None,
         mixer => Some(json!({ "beside": attention(mixer) })),
     };
-    let block = with(block, beside);
+    let side = |(inputs, outputs): &Side| json!({ "inputs": inputs, "outputs": outputs });
+    let side: Vec<_> = shape.side.iter().map(side).collect();
+    let block = with(with(block, beside), some("side", &side));
     with(block, mlp(&shape.mlp).map(|mlp| json!({ "mlp": mlp })))
 }
 

@@ -7,8 +7,8 @@ use crate::diagnostic::Diagnostic;
 use crate::format::Format;
 use crate::quantity::Dimension;
 use crate::transformer::{
-    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MOST_MTP_MODULES, MlpShape, Norm,
-    Rule, StateSpace,
+    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, LayerEmbedding, MOST_MTP_MODULES,
+    MlpShape, Norm, Rule, StateSpace,
 };
 
 const NORMS: &[(&str, Norm)] = &[
@@ -28,6 +28,8 @@ const MOST_HEADS: u32 = 1 << 12;
 const WIDEST_HEAD: u32 = 1 << 12;
 
 const WIDEST: u32 = 1 << 20;
+
+const MOST_STREAMS: u32 = 1 << 4;
 
 const MOST_TOKENS: u32 = 1 << 30;
 
@@ -88,6 +90,13 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         norm: fields.choice("norm", NORMS),
         embedding_norm: fields.or("embedding_norm", false, Fields::flag),
         final_norm: fields.or("final_norm", true, Fields::flag),
+        layer_embedding: fields.optional("layer_embedding", |fields, key| {
+            fields.section(key, |own| LayerEmbedding {
+                rows: some::<MOST_TOKENS>(own, "rows"),
+                width: some::<WIDEST_HEAD>(own, "width"),
+            })
+        }),
+        more_streams: fields.or("more_streams", 0, any::<MOST_STREAMS>),
         positions: fields.or("positions", 0, any::<MOST_TOKENS>),
         head_bias: fields.or("head_bias", false, Fields::flag),
         blocks,
@@ -137,6 +146,12 @@ fn read_block(fields: &mut Fields<'_>, nominal: Option<&MlpShape>) -> BlockShape
         mlp: nominal
             .cloned()
             .unwrap_or_else(|| fields.section("mlp", mlp)),
+        side: fields.sections("side", |own| {
+            (
+                some::<WIDEST>(own, "inputs"),
+                some::<WIDEST>(own, "outputs"),
+            )
+        }),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::format::Formats;
 use crate::hardware::Rates;
 use crate::parallel::{Degrees, Exchange, local_shape, weights};
 use crate::quantity::{Bytes, Seconds, real};
-use crate::transformer::{Drafter, Operation, Shard, Transformer, Work};
+use crate::transformer::{Drafter, Operation, Role, Shard, Transformer, Work};
 
 /// The operations of one kind of layer, of the embedding or of the head, on one rank.
 #[derive(Clone, Debug)]
@@ -186,9 +186,8 @@ impl Rank {
         degrees: Degrees,
     ) -> Self {
         let block = |operations: &[Operation]| RankBlock::new(operations, formats, rates, degrees);
-        let is_shared = |operation: &&Operation| {
-            transformer.tied && matches!(operation.work, Work::Gather { .. })
-        };
+        let is_shared =
+            |operation: &&Operation| transformer.tied && operation.role == Role::SharedEmbedding;
         let tied_weights = transformer
             .embedding
             .iter()
@@ -198,6 +197,7 @@ impl Rank {
         let logits = transformer
             .head
             .iter()
+            .filter(|operation| operation.role == Role::Head)
             .find_map(|operation| match operation.work {
                 Work::MatMul { n, .. } => Some(real(n) / f64::from(degrees.tp)),
                 _ => None,

@@ -174,6 +174,20 @@ pub struct BlockShape {
     pub beside: AttentionShape,
     /// Feed-forward.
     pub mlp: MlpShape,
+    /// Small products behind both.
+    pub side: Vec<Side>,
+}
+
+/// A small product that every rank does all of, as inputs and outputs.
+pub type Side = (u64, u64);
+
+/// A second table of embeddings, of which each layer has its own part (Gemma 3n).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayerEmbedding {
+    /// Rows.
+    pub rows: u64,
+    /// Width of the part of one layer.
+    pub width: u64,
 }
 
 /// A published model.
@@ -209,6 +223,11 @@ pub struct Architecture {
     pub embedding_norm: bool,
     /// A normalisation before the head.
     pub final_norm: bool,
+    /// Embeddings of each layer, beside those of the stream.
+    pub layer_embedding: Option<LayerEmbedding>,
+    /// Copies of the residual stream that layers read and write, but for the one they work on
+    /// (`AltUp`, arXiv 2301.13310); each is projected out of the embedding, and back before the head.
+    pub more_streams: u64,
     /// Rows of a learned position embedding; 0 for none.
     pub positions: u64,
     /// A bias on the head.

@@ -6,7 +6,9 @@ mod product;
 
 use self::attention::{attention, mixer};
 use self::product::{elementwise, product};
-use super::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use super::architecture::{
+    Architecture, AttentionShape, BlockShape, LayerEmbedding, MlpShape, Norm, Side,
+};
 use super::operation::{Operation, Role, Shard, Work};
 use super::{Block, MtpModule, Transformer, greatest_common_divisor};
 
@@ -83,7 +85,32 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
     if model.embedding_norm {
         operations.push(norm("embedding_norm", model));
     }
+    if let Some(LayerEmbedding { rows, width }) = model.layer_embedding {
+        let all = model.layers.len() as u64 * width;
+        operations.push(Operation {
+            role: Role::Embedding,
+            name: "layer_embedding",
+            work: Work::Gather { width: all },
+            parameters: rows * all,
+            quantised: false,
+        });
+        // With a normalisation that the layers share.
+        operations.push(side("layer_projection", (model.hidden, all)).and(width));
+    }
+    operations.extend(streams("stream_projection", model));
     operations
+}
+
+/// One projection for each further stream.
+fn streams(name: &'static str, model: &Architecture) -> Vec<Operation> {
+    let square = (model.hidden, model.hidden);
+    (0..model.more_streams)
+        .map(|_| side(name, square))
+        .collect()
+}
+
+fn side(name: &'static str, (inputs, outputs): Side) -> Operation {
+    product(Role::Side, name, inputs, outputs, Shard::Replicated)
 }
 
 fn head(model: &Architecture) -> Vec<Operation> {
@@ -97,7 +124,7 @@ fn head(model: &Architecture) -> Vec<Operation> {
 }
 
 fn head_with(model: &Architecture, parameters: u64) -> Vec<Operation> {
-    let mut operations = Vec::new();
+    let mut operations = streams("stream_return", model);
     if model.final_norm {
         operations.push(norm("final_norm", model));
     }
@@ -196,6 +223,18 @@ fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
         operations.push(all_reduce("mlp_all_reduce", model.hidden));
     }
     operations.extend((1..mlp_norms).map(|_| norm("mlp_output_norm", model)));
+    operations.extend(shape.side.iter().map(|own| side("side", *own)));
+    // All streams are predicted before a layer and corrected behind it.
+    if model.more_streams > 0 {
+        let width = (1 + model.more_streams) * model.hidden;
+        operations.extend((0..2).map(|_| Operation {
+            role: Role::Side,
+            name: "streams",
+            work: Work::Elementwise { width },
+            parameters: 0,
+            quantised: false,
+        }));
+    }
     operations
 }
 

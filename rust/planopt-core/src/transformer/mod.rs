@@ -7,7 +7,8 @@ mod operation;
 
 pub(crate) use self::architecture::set_kv_heads;
 pub use self::architecture::{
-    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MlpShape, Norm,
+    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, LayerEmbedding, MlpShape, Norm,
+    Side,
 };
 pub(crate) use self::huggingface::NOT_A_MODEL;
 pub use self::huggingface::read_config;

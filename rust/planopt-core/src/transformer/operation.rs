@@ -250,6 +250,8 @@ pub enum Role {
     PositionEmbedding,
     /// Normalises the stream.
     Norm,
+    /// Small and beside the stream: embeddings of layers, residuals of low rank, other streams.
+    Side,
     /// Queries alone.
     Query,
     /// Queries, keys and values: three matrices in one.

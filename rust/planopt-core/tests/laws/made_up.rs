@@ -135,6 +135,7 @@ fn block() -> impl Strategy<Value = BlockShape> {
             attention,
             beside,
             mlp,
+            side: vec![(HEADS, 64)],
         })
 }
 
@@ -155,6 +156,8 @@ pub(crate) fn architectures() -> impl Strategy<Value = Architecture> {
             norm: Norm::Rms,
             embedding_norm: false,
             final_norm: true,
+            layer_embedding: None,
+            more_streams: 1,
             positions: 0,
             head_bias: false,
             layers: layers

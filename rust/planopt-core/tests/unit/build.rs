@@ -63,6 +63,8 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
         norm: Norm::Rms,
         embedding_norm: false,
         final_norm: true,
+        layer_embedding: None,
+        more_streams: 0,
         positions: 0,
         head_bias: false,
         blocks: vec![BlockShape {
@@ -71,6 +73,7 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
             attention,
             beside: AttentionShape::Absent,
             mlp,
+            side: Vec::new(),
         }],
         layers: vec![0; layers],
         mtp_modules: 0,

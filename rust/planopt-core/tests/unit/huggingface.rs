@@ -195,13 +195,41 @@ fn layers_of_gemma_4_share_keys_and_values() {
     let layers = 4 * (sliding + network(64)) + full + network(64) + reading + network(128);
     assert_eq!(parameters(&gemma), 100 * 32 + 32 + layers);
 
+    // With 16 elements of each layer's own out of a table of 50 rows.
     let mut small = gemma;
-    small
-        .as_object_mut()
-        .expect("an object")
-        .remove("hidden_size_per_layer_input");
-    let missing: Vec<_> = problems(&small).into_iter().map(|one| one.field).collect();
-    assert_eq!(missing, [Some("hidden_size_per_layer_input".to_owned())]);
+    small["hidden_size_per_layer_input"] = json!(16);
+    small["vocab_size_per_layer_input"] = json!(50);
+    let table = 50 * 6 * 16 + 32 * 6 * 16 + 16;
+    let of_layers = 6 * (2 * 32 * 16 + 32);
+    assert_eq!(
+        parameters(&small),
+        100 * 32 + 32 + layers + table + of_layers
+    );
+}
+
+/// Two layers, the second of which reads what the first cached; added up by hand.
+#[test]
+fn gemma_3n_has_streams_and_embeddings_of_its_layers() {
+    let gemma = json!({
+        "model_type": "gemma3n_text", "hidden_size": 32, "intermediate_size": 64,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "head_dim": 8, "num_kv_shared_layers": 1, "altup_num_inputs": 4, "laurel_rank": 6,
+        "hidden_size_per_layer_input": 16, "vocab_size_per_layer_input": 50, "vocab_size": 100,
+        "max_position_embeddings": 1024,
+        "layer_types": ["sliding_attention", "sliding_attention"]
+    });
+    let key_value = 32 * 32 + 8;
+    let queries = 32 * 32 + 8 + 32 * 32;
+    let side = 2 * 32 * 16 + 2 * 32 * 6 + 32 * 4 + 4 * 20;
+    let layer = queries + 3 * 32 * 64 + 8 * 32 + side;
+    let table = 50 * 2 * 16 + 32 * 2 * 16 + 16;
+    let ends = 100 * 32 + 32 + 6 * 32 * 32;
+    assert_eq!(parameters(&gemma), 2 * layer + key_value + table + ends);
+    let read = read(&gemma).expect("valid");
+    assert_eq!(
+        read.outside[0].1, key_value,
+        "the second has its own in its checkpoint"
+    );
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Pricing<'_> {
                 walk.cost.dense = walk.cost.dense + resident;
             }
             match operation.work {
-                Work::MatMul { .. } => self.product(operation, part, &mut walk),
+                Work::MatMul { .. } => self.product(operation, &mut walk),
                 Work::Attention { .. } | Work::LatentAttention { .. } | Work::Index { .. } => {
                     self.attention(operation, &mut walk.cost);
                     walk.columns = None;
@@ -146,7 +146,7 @@ impl Pricing<'_> {
         cost.kept += Bytes(self.tokens() * elements * mask);
     }
 
-    fn product(&self, operation: &Operation, part: Part, walk: &mut Walk) {
+    fn product(&self, operation: &Operation, walk: &mut Walk) {
         let Work::MatMul {
             k,
             n,
@@ -248,7 +248,7 @@ impl Pricing<'_> {
         let bytes = Bytes(tokens * kept * self.input_bytes(operation));
         walk.cost.keep(of_module, bytes);
         walk.columns = gathered.then_some(columns);
-        if part == Part::Head {
+        if operation.role == Role::Head {
             self.loss(real(k), columns, &mut walk.cost);
         }
     }

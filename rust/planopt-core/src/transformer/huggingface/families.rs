@@ -96,6 +96,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("lfm2", linear::lfm2),
     ("lfm2_moe", linear::lfm2),
     ("falcon_h1", hybrid::falcon_h1),
+    ("gemma3n_text", gemma::gemma3n),
     ("gemma4_text", gemma::gemma4),
     ("mimo_v2_flash", variants::mimo_v2_flash),
     ("step3p7", variants::step),

@@ -1,8 +1,10 @@
 //! Gemma, whose head shares the embedding's matrix.
 
-use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{Experts, Heads, block, decoder, gated, layers, sliding, windows};
-use crate::transformer::architecture::{Architecture, BlockShape, KeyValue, MlpShape};
+use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
+use super::parts::{Experts, HIDDEN, Heads, block, decoder, gated, layers, sliding, windows};
+use crate::transformer::architecture::{
+    Architecture, BlockShape, KeyValue, LayerEmbedding, MlpShape, Side,
+};
 
 pub(super) fn gemma(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 256)]);
@@ -65,17 +67,11 @@ pub(super) fn gemma4(fields: &mut Fields) -> Architecture {
         ("global_head_dim", 512),
         ("sliding_window", 512),
         ("hidden_size_per_layer_input", 256),
+        ("vocab_size_per_layer_input", 262_144),
         ("vocab_size", 262_144),
         ("max_position_embeddings", 131_072),
     ]);
-    let of_layers = "hidden_size_per_layer_input";
-    if let Some(width) = fields
-        .number(of_layers, 0, WIDTHS)
-        .filter(|width| *width > 0)
-    {
-        let message = "embeddings of each layer are not modelled";
-        fields.note(of_layers, message, Some(&width.into()), "0");
-    }
+    let of_layers = layer_embedding(fields);
     let bias = fields.flag("attention_bias", false);
     let local = Heads::read(fields).biased(bias).normalised();
     let same = fields.flag("attention_k_eq_v", false);
@@ -92,6 +88,7 @@ pub(super) fn gemma4(fields: &mut Fields) -> Architecture {
     let slides = sliding(fields, |layer| (layer + 1) % 6 != 0);
     let windows = windows(fields, "sliding_window", |layer| slides[layer]);
     let count = layers(fields);
+    let hidden = fields.required(HIDDEN, WIDTHS);
     let shared = fields
         .number("num_kv_shared_layers", 0, COUNTS)
         .unwrap_or(0);
@@ -131,13 +128,93 @@ pub(super) fn gemma4(fields: &mut Fields) -> Architecture {
             },
         };
         BlockShape {
-            norms: if experts.is_some() { 8 } else { 4 },
+            norms: if experts.is_some() { 8 } else { 4 } + u64::from(of_layers.is_some()),
+            side: with_part(of_layers, hidden),
             ..block(heads.attention(windows[layer]), mlp)
         }
     });
     Architecture {
         tied,
+        layer_embedding: of_layers,
         outside: vec![("scalars of the layers".to_owned(), count as u64)],
         ..model
     }
 }
+
+/// Embeddings of each layer.
+fn layer_embedding(fields: &mut Fields) -> Option<LayerEmbedding> {
+    let width = fields.number("hidden_size_per_layer_input", 0, WIDTHS)?;
+    let rows = fields.required(&["vocab_size_per_layer_input"], LENGTHS);
+    (width > 0).then_some(LayerEmbedding { rows, width })
+}
+
+/// The products by which a layer takes its own embedding in.
+fn with_part(of_layers: Option<LayerEmbedding>, hidden: u64) -> Vec<Side> {
+    let ways = of_layers.map(|part| [(hidden, part.width), (part.width, hidden)]);
+    ways.into_iter().flatten().collect()
+}
+
+/// Gemma 3n: further streams beside the one that a layer works on, residuals of low rank, embeddings
+/// of each layer; the last layers read what earlier ones cached, and their checkpoints have the
+/// projections of keys and values all the same.
+pub(super) fn gemma3n(fields: &mut Fields) -> Architecture {
+    fields.assume(&[
+        ("head_dim", 256),
+        ("sliding_window", 512),
+        ("hidden_size_per_layer_input", 256),
+        ("vocab_size_per_layer_input", 262_144),
+        ("num_kv_shared_layers", 15),
+        ("altup_num_inputs", 4),
+        ("laurel_rank", 64),
+    ]);
+    let bias = fields.flag("attention_bias", false);
+    let heads = Heads::read(fields).biased(bias).normalised();
+    let slides = sliding(fields, |layer| (layer + 1) % 5 != 0);
+    let windows = windows(fields, "sliding_window", |layer| slides[layer]);
+    let count = layers(fields) as u64;
+    let shared = fields.number("num_kv_shared_layers", 0, COUNTS);
+    let shared = shared.unwrap_or(0).min(count);
+    let hidden = fields.required(HIDDEN, WIDTHS);
+    let streams = fields.required(&["altup_num_inputs"], MOST_STREAMS);
+    let rank = fields.required(&["laurel_rank"], WIDTHS);
+    let of_layers = layer_embedding(fields);
+    let mut side = with_part(of_layers, hidden);
+    side.extend([
+        (hidden, rank),
+        (rank, hidden),
+        (hidden, streams),
+        (streams, streams * streams + streams),
+    ]);
+    let mlp = gated(fields, false);
+    let tied = fields.flag("tie_word_embeddings", true);
+    let model = decoder(fields, |layer| {
+        let heads = if layer as u64 + shared >= count {
+            Heads {
+                is: KeyValue::Earlier,
+                query_key_norm: heads.width,
+                ..heads
+            }
+        } else {
+            heads
+        };
+        // Around attention and network, of the residual and of the streams' router, the gains of
+        // what it corrects, and the layer's embedding.
+        BlockShape {
+            norms: 7 + u64::from(of_layers.is_some()),
+            side: side.clone(),
+            ..block(heads.attention(windows[layer]), mlp.clone())
+        }
+    });
+    let key_value = 2 * hidden * heads.key_value * heads.width + heads.width;
+    let unused = "keys and values that no layer uses".to_owned();
+    Architecture {
+        tied,
+        layer_embedding: of_layers,
+        more_streams: streams - 1,
+        outside: vec![(unused, shared * key_value)],
+        ..model
+    }
+}
+
+/// Streams, at most: twice those of any published model, and few enough to multiply.
+const MOST_STREAMS: u64 = 8;

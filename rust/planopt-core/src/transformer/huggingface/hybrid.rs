@@ -56,6 +56,7 @@ pub(super) fn nemotron_h(fields: &mut Fields) -> Architecture {
             Kind::Experts => experts.clone(),
             Kind::Mamba | Kind::Attention => MlpShape::Absent,
         },
+        side: Vec::new(),
     };
     let model = decoder_of(fields, kinds.len(), |layer| block(kinds[layer]));
     let place = |kind: Kind| model.blocks.iter().position(|known| *known == block(kind));

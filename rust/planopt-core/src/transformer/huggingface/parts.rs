@@ -306,6 +306,7 @@ pub(super) fn block(attention: AttentionShape, mlp: MlpShape) -> BlockShape {
         attention,
         beside: AttentionShape::Absent,
         mlp,
+        side: Vec::new(),
     }
 }
 
@@ -357,6 +358,8 @@ pub(super) fn decoder_of(
         norm: Norm::Rms,
         embedding_norm: false,
         final_norm: true,
+        layer_embedding: None,
+        more_streams: 0,
         positions: 0,
         head_bias: false,
         blocks,
