@@ -429,8 +429,10 @@ def in_order(layer: Sequence[Operation]) -> list[Operation]:
 
 def _is_beside(operation: Operation) -> bool:
     """Return whether it is a small product or a pass over further streams."""
-    beside = isinstance(operation, MatMul | Elementwise)
-    return beside and operation.name in ("side", "streams")
+    return isinstance(operation, MatMul | Elementwise) and operation.name in (
+        "side",
+        "streams",
+    )
 
 
 def layer_work(layer: Sequence[Operation], rank: Rank) -> Work:
