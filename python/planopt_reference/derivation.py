@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FORMULAS", "Formula", "Node", "formula", "recording"]
+__all__ = ["FORMULAS", "Formula", "Node", "formula", "recording", "unrecorded"]
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -125,6 +125,16 @@ def recording() -> Iterator[list[Node]]:
     finally:
         _recorder.reset(token)
         roots.extend(_merged(recorder.open[0]))
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Leave out of a recording what is only compared."""
+    token = _recorder.set(None)
+    try:
+        yield
+    finally:
+        _recorder.reset(token)
 
 
 def formula(

@@ -13,6 +13,7 @@ from planopt_reference.cost import (
     owning,
     rent_usd_per_hour,
 )
+from planopt_reference.derivation import unrecorded
 from planopt_reference.mismatch import Mismatch, compared
 from planopt_reference.units import MICRO_USD_PER_USD
 
@@ -42,9 +43,10 @@ def outlay_mismatches(
     stated = plan.get("cost") or {}
     if "parts" not in stated:
         return
-    parts = Counter({"rent": rent_usd_per_hour(rents, cost)})
-    for one in owned:
-        parts.update(owning(*one, cost))
+    with unrecorded():
+        parts = Counter({"rent": rent_usd_per_hour(rents, cost)})
+        for one in owned:
+            parts.update(owning(*one, cost))
     for name in ("parts", "moves"):
         yield from once(f"cost.{name}", stated[name])
     told = {one["name"]: one["usd_per_hour"] for one in stated["parts"]}
@@ -57,12 +59,13 @@ def outlay_mismatches(
     yield from compared("totals.rack_units", told_height, float(height), _WHY)
 
     def table(moved: Cost, paid: float = 1.0, speed: float = 1.0) -> dict[str, Any]:
-        return cost_table(
-            [(round(usd * paid), watts, units) for usd, watts, units in owned],
-            tokens_per_second * speed,
-            moved,
-            rent_usd_per_hour(rents, moved),
-        )
+        with unrecorded():
+            return cost_table(
+                [(round(usd * paid), watts, units) for usd, watts, units in owned],
+                tokens_per_second * speed,
+                moved,
+                rent_usd_per_hour(rents, moved),
+            )
 
     def per_million(moved: Cost, **otherwise: float) -> float:
         return float(table(moved, **otherwise)["usd_per_million_tokens"])

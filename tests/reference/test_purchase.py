@@ -148,7 +148,7 @@ def test_the_article_s_machine_costs_by_the_hour(article: Facts) -> None:
     hourly = usd_per_hour(40_000_000_000, 5200, 10.5, cost)
     assert hourly == pytest.approx(40000 / 26280 + 0.52 + 1500 / 4 / 730)
     # 12 207 tokens per second: 43.9452e6 an hour.
-    per_million = usd_per_million_tokens(hourly, 12207, cost)
+    per_million = usd_per_million_tokens(hourly, 12207, cost.duty)
     assert per_million == pytest.approx(hourly / 43.9452)
 
 
@@ -159,4 +159,4 @@ def test_idle_hours_and_a_price_at_the_end(engine: Facts) -> None:
     hourly = usd_per_hour(26_280_000_000, 2000, 21, cost)
     assert hourly == pytest.approx(0.8 + 0.15 + 750 / 730)
     # 1000 tokens per second in half of the hours: 1.8e6 an hour.
-    assert usd_per_million_tokens(1.8, 1000, cost) == pytest.approx(1.0)
+    assert usd_per_million_tokens(1.8, 1000, cost.duty) == pytest.approx(1.0)

@@ -59,7 +59,7 @@ SECTIONS = {
     "serving": {
         *("What it costs to run", "How it stands", "Memory of each accelerator"),
         *("Where a token's time goes", "What moves the cost", "Alternatives"),
-        *("Speed against price", "Cost against busy hours", "How sure this is"),
+        *("Speed against value", "Cost against busy hours", "How sure this is"),
         *("Assumed, and not considered", "What to buy"),
     },
     "training": {

@@ -20,9 +20,10 @@ LONGEST_SHOWN = 60
 """Characters of a value in a message: a whole deployment says nothing on a screen."""
 
 BOUGHT = """\
-Computed again from the facts that the plan carries, without the optimizer: {computed}
-figures of memory, times, parts, prices, power and cost. Held against them: limits,
-formats, bound and status. Taken as remarks: alternatives, answers and sensitivity."""
+Computed again from the facts that the plan carries, without the optimizer:
+{computed} figures of memory, times, parts, prices, power and cost. Held against
+them: limits, formats, bound and status. Taken as remarks: alternatives, answers
+and sensitivity."""
 OF_HOMES = """\
 Computed again from the catalogs at hand, without the search: {computed} figures of
 memory, times, shares of the time and money. The simulation is not, nor that no other

@@ -46,6 +46,10 @@ class Document(Struct, frozen=True, kw_only=True):
         """
         write(path, self.to_json() + "\n")
 
+    def _repr_html_(self) -> str:
+        """Show the document in a notebook."""
+        return html_of(self)
+
     def __str__(self) -> str:
         """Lay the document out as the command line shows it, if it has such a form."""
         renderer = _RENDERERS[0] if _RENDERERS else None
@@ -79,12 +83,12 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 class Renderer(Protocol):
-    """What turns documents into text."""
+    """What turns documents, and fronts, into text."""
 
-    def as_text(self, document: Document) -> str:
+    def as_text(self, document: object) -> str:
         """Lay a document out as the command line shows it."""
 
-    def as_html(self, document: Document) -> str:
+    def as_html(self, document: object) -> str:
         """Show a document in a notebook."""
 
 
@@ -96,6 +100,6 @@ def render_with(renderer: Renderer) -> None:
     _RENDERERS[:] = [renderer]
 
 
-def html_of(document: Document) -> str:
+def html_of(document: object) -> str:
     """Show a document in a notebook, if a renderer was handed in."""
     return _RENDERERS[0].as_html(printable(document)) if _RENDERERS else repr(document)

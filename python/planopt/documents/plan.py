@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.base import Document, html_of
+from planopt.documents.base import Document
 from planopt.documents.evaluation import Deployment, Disaggregated, Transfer
 from planopt.documents.evidence import Evidence
 from planopt.documents.explanations import (
@@ -321,10 +321,6 @@ class PlanDocument(Document, frozen=True, kw_only=True):
         """Let the lines of the bill be more than a tuple."""
         bill = BillOfMaterials(self.bill_of_materials)
         msgspec.structs.force_setattr(self, "bill_of_materials", bill)
-
-    def _repr_html_(self) -> str:
-        """Show the plan in a notebook."""
-        return html_of(self)
 
     def raise_if_infeasible(self) -> Self:
         """Return the plan where there is one.

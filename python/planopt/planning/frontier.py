@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planopt.catalog.open import open_for
+from planopt.documents.base import html_of
 from planopt.market import read_market
 from planopt.options import Asked
 from planopt.serving.question_types import Problem
@@ -50,6 +51,10 @@ class Frontier:
         names = tuple(self.columns)
         rows = zip(*self.columns.values(), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _repr_html_(self) -> str:
+        """Plot it in a notebook, with the rows that no other beats."""
+        return html_of(self)
 
     def to_arrow(self) -> pyarrow.Table:
         """Table of pyarrow, which the extra ``planopt[arrow]`` brings."""

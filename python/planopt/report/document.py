@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
+from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.fleet import FleetPlan
 from planopt.documents.homes import IslandsPlan, NeighboursPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.documents.training import TrainingDocument
+from planopt.planning.frontier import Frontier
 from planopt.report.evaluation import render_evaluation
 from planopt.report.fleet import render_fleet
 from planopt.report.homes import render_homes
 from planopt.report.plan import render_plan
-
-if TYPE_CHECKING:
-    from planopt.documents.base import Document
+from planopt.report.spaces import render_frontier
 
 
-def as_text(document: Document) -> str:
+def as_text(document: object) -> str:
     """Lay a document out as the command line shows it."""
     match document:
         case Plan() | TrainingPlan():
             return str(render_plan(document))
-        case TrainingDocument():
+        case EvaluationDocument() | TrainingDocument():
             return str(render_evaluation(document))
+        case Frontier():
+            return str(render_frontier(document.to_dicts()))
         case FleetPlan():
             return str(render_fleet(document))
         case IslandsPlan() | NeighboursPlan():
@@ -33,7 +34,7 @@ def as_text(document: Document) -> str:
             return repr(document)
 
 
-def as_html(document: Document) -> str:
+def as_html(document: object) -> str:
     """Show a document in a notebook: a plan as its page, with the screen as text."""
     text = f"<pre>{escape(as_text(document))}</pre>"
     if not isinstance(document, PlanDocument | IslandsPlan | NeighboursPlan):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, object]
 _HIGH = 9
 """Lines of a plot."""
-_STEPS = (1, 2, 5)
+_STEPS = (1, 1.5, 2, 3, 5, 7)
 """Where an axis that is logarithmic has its labels, in each decade."""
 
 

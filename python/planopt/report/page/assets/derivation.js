@@ -6,10 +6,10 @@ function* within(nodes) {
     yield* within(node.children);
   }
 }
-/** The derivation of a figure by its name: where there are several, the one that comes to it. */
+/** The derivation of a figure by its name: the one that comes to it. */
 function workedOut(name, figure) {
   const all = [...within(WORKED)].filter((node) => node.name === name), near = (each) => Math.abs(each.value - figure) <= 1e-6 * Math.abs(figure);
-  return all.find(({ result }) => result.some(near) || near({ value: result.reduce((sum, each) => sum + each.value, 0) })) ?? all[0];
+  return all.find(({ result }) => result.some(near) || near({ value: result.reduce((sum, each) => sum + each.value, 0) }));
 }
 
 const written = (value) => (Number.isInteger(value) ? count(value) : typeof value === "number" ? rate(value) : value);
@@ -27,12 +27,12 @@ function derivationOf(node, isOpen) {
 }
 
 let opened = 0;
-/** A figure that opens its derivation, where the page has it. */
-function derived(said, name, figure) {
+/** A figure that opens its derivation, where the page has it; it may be shown in parts. */
+function derived(said, name, figure, shown = said) {
   const node = workedOut(name, figure);
-  if (!node) return said;
+  if (!node) return shown;
   const id = `worked-${opened += 1}`, box = html("div", { id, popover: "auto", class: "worked", role: "dialog", "aria-label": `How ${said} was worked out` });
-  const open = html("button", { type: "button", class: "figure", popovertarget: id }, said);
+  const open = html("button", { type: "button", class: "figure", popovertarget: id }, shown);
   open.addEventListener("click", () => box.childElementCount || box.append(derivationOf(node, true)), { once: true });
   return [open, box];
 }

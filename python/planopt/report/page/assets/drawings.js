@@ -158,7 +158,7 @@ function axes(width, height, across, up, left = 56) {
 }
 const path = (points) => points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
-const NAMES = 220;
+const NAMES = 250;
 /** Points with names in a column beside them, or numbers where there is no room: `[{x, y, name, place, strong}]`. */
 function named(points, x, y, width, top, bottom) {
   const order = [...points].sort((a, b) => y(a.y) - y(b.y)),

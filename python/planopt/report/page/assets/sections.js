@@ -204,8 +204,9 @@ function figuresOfPlan(plan) {
   const duty = request.cost?.duty ?? plan.facts?.rates?.duty ?? 1;
   const emitted = carbon(totals.co2_kg_per_year, "a year") || carbon(run?.kg_co2e, "of the run") || "at full load";
   return [
-    ["Total cost", hourly(tco), known(tco) && `${money(tco * HOURS_PER_MONTH)} a month`],
-    ["Million tokens", perMillion(plan.usd_per_million_tokens), `at the load, ${percent(duty, 0)} of hours`],
+    ["Total cost", hourly(tco), known(tco) && `${money(tco * HOURS_PER_MONTH)} a month`, "_tco", tco],
+    ["Million tokens", perMillion(plan.usd_per_million_tokens), `at the load, ${percent(duty, 0)} of hours`,
+      "usd_per_million_tokens", plan.usd_per_million_tokens],
     ["Throughput", known(totals.tokens_per_second) && `${rate(totals.tokens_per_second)} tok/s`,
       known(totals.requests_per_second) && `${rate(totals.requests_per_second)} requests/s`],
     ["MFU", percent(mfu), known(goodput) && `goodput ${percent(goodput)}`],
@@ -218,8 +219,9 @@ function keyFigures(plan) {
   const figures = plan.kind === "fleet" ? figuresOfFleet(plan) : figuresOfPlan(plan);
   const there = figures.filter(([, figure]) => figure && figure !== UNKNOWN);
   const parts = (figure) => figure.split(" ").map((part, at) => (at ? html("span", {}, ` ${part}`) : part));
-  return there.length ? html("dl", { class: "keys" }, there.map(([name, figure, more]) =>
-    html("div", {}, html("dt", {}, name), html("dd", {}, parts(figure)), more && html("small", {}, more)))) : null;
+  return there.length ? html("dl", { class: "keys" }, there.map(([name, figure, more, worked, value]) =>
+    html("div", {}, html("dt", {}, name), html("dd", {}, worked ? derived(figure, worked, value, parts(figure)) : parts(figure)),
+      more && html("small", {}, more)))) : null;
 }
 
 // --- Money ------------------------------------------------------------------------------
@@ -271,28 +273,29 @@ function bill(plan) {
     sources.length > 0 && html("details", {}, html("summary", {}, "Where the prices are from"), list(sources)));
 }
 
-/** Parts of what an hour costs: their names, their series, and what they follow from. */
+/** Parts of what an hour costs: their names, their series, what they follow from, and the formula of each. */
 const COST = {
-  purchase: ["Purchase, written off", 1, (rates) => `over ${rates.years} years`],
-  electricity: ["Electricity", 2, (rates) => `${perMillion(rates.electricity_usd_per_kwh)}/kWh at PUE ${rates.pue}`],
-  financing: ["Interest", 5, (rates) => `${percent(rates.wacc, 1)} a year`],
-  colocation: ["Colocation", 8, (rates) => `$${count(rates.colocation_usd_per_kw_month)} per kW and month`],
-  support: ["Support", 6, (rates) => `${percent(rates.support_per_year, 1)} of the price a year`],
-  staff: ["Staff", 7, (rates) => `$${count(rates.staff_usd_per_rack_year)} per rack and year`],
-  rack_space: ["Rack space", 3, (rates) => `$${count(rates.rack_usd_per_month)} per rack and month`],
-  rent: ["Rent", 4, () => null],
+  purchase: ["Purchase, written off", 1, (rates) => `over ${rates.years} years`, "_written_off"],
+  electricity: ["Electricity", 2, (rates, racks) => `${perMillion(rates.electricity_usd_per_kwh)}/kWh at PUE ${racks ? rates.pue : 1}`, "_electricity"],
+  financing: ["Interest", 5, (rates) => `${percent(rates.wacc, 1)} a year`, "_financing"],
+  colocation: ["Colocation", 8, (rates) => `$${count(rates.colocation_usd_per_kw_month)} per kW and month`, "_colocation"],
+  support: ["Support", 6, (rates) => `${percent(rates.support_per_year, 1)} of the price a year`, "_support"],
+  staff: ["Staff", 7, (rates) => `$${count(rates.staff_usd_per_rack_year)} per rack and year`, "_staff"],
+  rack_space: ["Rack space", 3, (rates) => `$${count(rates.rack_usd_per_month)} per rack and month`, "_rack_space"],
+  rent: ["Rent", 4, () => null, "rent_usd_per_hour"],
 };
 function costs(plan) {
   const parts = (plan.cost.parts ?? []).filter((each) => each.usd_per_hour > 0), rates = plan.facts?.rates ?? {};
   if (!parts.length) return null;
   const shown = parts.map(({ name, usd_per_hour: usd }) => {
-    const [said, place, why] = COST[name];
-    return { name: said, place, figure: usd, said: hourly(usd), more: why(rates) };
+    const [said, place, why, worked] = COST[name];
+    return { name: said, place, figure: usd, said: hourly(usd), worked, more: why(rates, plan.totals.rack_units) };
   });
   const left = plan.cost.left_out ?? [], out = left.length ? [{ name: `Left out: ${left.join(", ")}`, said: "not priced", quiet: true }] : [];
   const whole = hourly(plan.tco_usd_per_hour);
   return card("What it costs to run", `${whole}, ${percent(rates.duty ?? 1, 0)} of the hours busy.`,
-    stacked(`Parts of ${whole}`, shown), legend([...shown, ...out]));
+    stacked(`Parts of ${whole}`, shown),
+    legend([...shown.map((each) => ({ ...each, said: derived(each.said, each.worked, each.figure) })), ...out]));
 }
 
 const MOVED = {
@@ -377,7 +380,7 @@ function scenarios({ scenarios: told, worth_measuring: measured = [] }) {
 function sure(plan) {
   const [shape, , grade] = GRADES[plan.evidence?.grade] ?? [];
   const kinds = (plan.evidence?.kinds ?? []).map((each) => [strong(`${each.accelerator}: `), `${each.grade}; errors as of ${each.of}, `
-    + `${count(each.rows)} rows; steps take ${each.low} to ${each.high} of the predicted in 80 % of them`]);
+    + `${count(each.rows)} rows; steps take ${rate(each.low)} to ${rate(each.high)} of the predicted in 80 % of them`]);
   const prices = [[0.5, plan.price_usd_at_confidence_50], [0.95, plan.price_usd_at_confidence_95]].filter(([, usd]) => known(usd))
     .map(([at, usd]) => `${money(usd, roughOf(plan))} is held at ${percent(at, 0)}`);
   const said = [
@@ -396,7 +399,7 @@ function rests(plan) {
   const small = (said) => said && html("small", {}, marked(said));
   const said = [
     ...plan.assumed.map((each) => [strong(`Assumed ${each.name}: `), each.value, small(each.why)]),
-    ...plan.not_considered.map((each) => [strong(`${each.why} (${count(each.count)} ${each.what}): `), names(each), small(each.help)]),
+    ...plan.not_considered.map((each) => [strong(`${each.why} (${several(each.count, each.what.replace(/s$/, ""))}): `), names(each), small(each.help)]),
     ...plan.warnings.filter((each) => each.code !== "W001")
       .map((each) => [html("b", { class: "warn" }, `${each.code} `), marked(each.message), small(each.help)]),
   ];
@@ -458,16 +461,21 @@ function stands(plan, what = "replica") {
   return card("How it stands", null, drawn.map((each, at) => [html("h3", {}, said[at]), each]));
 }
 
-/** The purchase of each option against what it does, `across.of(option)`, of none for the plan, which stands out. */
-function scatter(plan, title, note, across, marks = []) {
-  const others = plan.alternatives.map((each) => ({ x: across.of(each), y: each.price_usd, place: 8,
+const PURCHASE = { of: (each) => each.price_usd, log: true, title: "purchase", say: (usd) => `$${prefixed(usd)}`, told: money };
+/** The points that no other beats in both, from left to right. */
+const unbeaten = (points) => points.filter((one) => !points.some((other) => other.x >= one.x && other.y >= one.y && other.x + other.y > one.x + one.y))
+  .sort((one, other) => one.x - other.x);
+
+/** What each option does, `across.of(option)`, against its purchase or `upwards.of(option)`; the plan stands out. */
+function scatter(plan, title, note, across, { marks = [], upwards = PURCHASE } = {}) {
+  const others = plan.alternatives.map((each) => ({ x: across.of(each), y: upwards.of(each), place: 8,
     name: hardwareOf(each.bill_of_materials) || times(each.summary) }));
-  const own = { x: across.of(null), y: plan.price_usd, name: `this plan, ${money(plan.price_usd, roughOf(plan))}`, place: 1, strong: true };
+  const own = { x: across.of(plan), y: upwards.of(plan), name: `this plan, ${money(plan.price_usd, roughOf(plan))}`, place: 1, strong: true };
   const rows = [...others, ...marks, own].filter((each) => known(each.x) && known(each.y) && each.y > 0);
   if (rows.length < 3) return null;
   const ends = (all, margin) => ({ from: Math.min(...all) / margin, to: Math.max(...all) * margin });
   const right = { ...ends([...rows.map((each) => each.x), across.asked].filter(known), 1.06), title: across.title, say: (at) => grouped(at, at % 1 ? 1 : 0) };
-  const up = { ...ends(rows.map((each) => each.y), 1.3), log: true, title: "purchase", say: (usd) => `$${prefixed(usd)}` };
+  const up = { ...upwards, ...ends(rows.map((each) => each.y), 1.3) };
   const draw = (width) => {
     const height = Math.max(300, rows.length * 16 + 80), { x, y, parts } = axes(beside(width), height, right, up, 60);
     if (known(across.asked)) {
@@ -475,8 +483,10 @@ function scatter(plan, title, note, across, marks = []) {
       parts.push(line(at, 20, at, height - 42, { class: "mark" }),
         text(at + (late ? -5 : 5), 12, `${across.say(across.asked)} asked`, { class: "halo", "text-anchor": late ? "end" : "start" }));
     }
+    if (upwards.front) parts.push(svg("path", { d: path(unbeaten(rows).map((each) => [x(each.x), y(each.y)])), fill: "none", stroke: "var(--ink3)",
+      "stroke-dasharray": "4 3" }));
     return { height, parts: [...parts, ...named(rows, x, y, width, 40, height - 48)] };
   };
-  const told = rows.map((each) => [each.name, across.say(each.x), money(each.y)]);
-  return card(title, note, figure(title, draw, ["Option", across.title, "Purchase"], told));
+  const shown = rows.map((each) => [each.name, across.say(each.x), (upwards.told ?? up.say)(each.y)]);
+  return card(title, note, figure(title, draw, ["Option", across.title, up.title], shown));
 }

@@ -53,6 +53,14 @@ function busyDrawing(curve, flat, asked, now) {
     return { height, parts };
   };
 }
+/** What selling the tokens leaves, and when it has paid the purchase back. */
+function sold({ sell }) {
+  if (!sell) return null;
+  const { break_even_utilisation: even, payback_days: days } = sell;
+  const figures = [["Revenue", hourly(sell.revenue_usd_per_hour)], ["Margin", hourly(sell.margin_usd_per_hour)],
+    ["Breaks even", known(even) ? `at ${percent(even, 0)} of the hours busy` : "never"], ["Paid back", known(days) ? `in ${rate(days)} d` : "never"]];
+  return legend(figures.map(([name, said]) => ({ name, said })));
+}
 function busy(plan) {
   const curve = plan.cost.at_duty ?? [], ways = plan.rent_or_buy ?? {}, asked = plan.facts?.rates?.duty ?? 1;
   if (curve.length < 2) return null;
@@ -61,10 +69,10 @@ function busy(plan) {
   const from = ways.break_even_duty, never = ways.rent ? " Owning never costs less than renting." : "";
   const pays = known(from) ? ` Owning costs less than renting from ${percent(from, 0)} on.` : never;
   const rows = curve.map((each) => [percent(each.duty, 0), perMillion(each.usd_per_million_tokens)]);
-  return card(flat.length ? "When buying pays" : "Cost against busy hours",
+  return card(flat.length || plan.sell ? "When buying pays" : "Cost against busy hours",
     `Cost of a million tokens against how busy the cluster is. Both axes are logarithmic.${pays}`,
     figure("Cost of a million tokens against busy hours", busyDrawing(curve, flat, asked, plan.usd_per_million_tokens),
-      ["Busy hours", "Cost of a million tokens"], rows));
+      ["Busy hours", "Cost of a million tokens"], rows), sold(plan));
 }
 
 function servingColumns(plan) {
@@ -134,12 +142,19 @@ function bands(plan) {
     table([["What"], ["Now", NUMBER], ["The choice"], ["Regret at worst", NUMBER]], rows));
 }
 
-function speedAgainstPrice(plan) {
-  const fast = plan.deployments[0].evaluation.decode.tokens_per_second_per_user;
-  const across = { of: (each) => (each ? each.tokens_per_second_per_user : fast), asked: plan.request.target_tokens_per_second,
+/** The best of each accelerator by how fast users get tokens and how many of them a dollar buys: of steady steps, which all have. */
+function speedAgainstValue(plan) {
+  const { deployments, request, transfer } = plan, { decode } = deployments[0].evaluation;
+  if (transfer) return null;
+  const sum = deployments.reduce((all, { evaluation, replicas }) => all + evaluation.decode.tokens_per_second * replicas, 0);
+  const across = { of: (each) => (each === plan ? decode : each).tokens_per_second_per_user,
+    asked: request.percentile ? undefined : request.target_tokens_per_second,
     title: "tok/s of each user, steady step", say: (at) => `${rate(at)} tok/s` };
-  const note = "What each option does for its price: further right is faster, further down is cheaper.";
-  return plan.request.percentile ? null : scatter(plan, "Speed against price", note, across);
+  const upwards = { of: (each) => ((each === plan ? sum : each.tokens_per_second) / each.price_usd) * 1e3, front: true,
+    title: "tok/s of all users for $1,000 of purchase", say: rate };
+  const how = request.percentile ? " Of the step at the batch that carries the load; the promise is judged under it." : "";
+  return scatter(plan, "Speed against value", `The best of each accelerator: further right is faster, further up is more for the money. The line joins those that no other beats.${how}`,
+    across, { upwards });
 }
 
 const MANY_HOSTS = 8;
@@ -153,7 +168,7 @@ function servingPage(plan) {
     plan.totals.hosts > MANY_HOSTS ? [stands(plan), held] : pair(stands(plan), held),
     pair(tokenTime(plan), moves(plan)),
     operations(),
-    speedAgainstPrice(plan),
+    speedAgainstValue(plan),
     alternatives(plan, servingColumns(plan)),
     pools(plan),
     limits(plan),

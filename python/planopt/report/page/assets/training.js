@@ -94,11 +94,11 @@ function renting(plan) {
 /** The purchase against the days of the run: the plan, other accelerators, and other deadlines. */
 function priceAgainstDays(plan) {
   const { days } = plan.deployments[0].evaluation, { deadline_seconds: seconds } = plan.request;
-  const across = { of: (each) => (each ? each.days : days), asked: known(seconds) ? seconds / DAY : undefined,
+  const across = { of: (each) => (each === plan ? days : each.days), asked: known(seconds) ? seconds / DAY : undefined,
     title: "days of the run", say: (value) => `${rate(value)} d` };
   const daysOf = (result) => Number(result.match(/([\d.]+)d$/)?.[1] ?? NaN);
   const marks = plan.sensitivity.map((each) => ({ x: daysOf(each.result), y: each.price_usd, name: each.change, place: 7 }));
-  return scatter(plan, "Price against days", "The cheapest cluster of each accelerator, and of other deadlines.", across, marks);
+  return scatter(plan, "Price against days", "The cheapest cluster of each accelerator, and of other deadlines.", across, { marks });
 }
 function clusters(plan) {
   const { days, mfu, run } = plan.deployments[0].evaluation;
