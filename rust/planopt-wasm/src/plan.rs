@@ -9,6 +9,7 @@ use planopt_core::request::{
 use planopt_core::search::{Found, Limits, Objective};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -134,12 +135,12 @@ fn settled(
     limits: &Limits,
     guess: Bought,
 ) -> Answer<Option<Bought>> {
-    let rows: Vec<u32> = guess
+    let rows: BTreeMap<u32, u64> = guess
         .counts
         .as_object()
         .into_iter()
         .flatten()
-        .filter_map(|(row, _)| row.parse().ok())
+        .filter_map(|(row, count)| Some((row.parse().ok()?, count.as_u64()?)))
         .collect();
     let asked = SettleServing {
         limits: limits.clone(),
