@@ -295,13 +295,16 @@ def main() -> None:
     asked.add_argument("readers", nargs="*", default=[*READERS])
     asked.add_argument("--number", type=int, default=100_000)
     asked.add_argument("--start", type=int, default=0)
+    asked.add_argument("--seconds", type=float, default=math.inf)
     asked.add_argument("--keep", type=Path, default=Path("target/readers"))
     given = asked.parse_args()
     given.keep.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in given.readers:
-            before, faults = time.monotonic(), dict[str, int]()
-            for number in range(given.start, given.start + given.number):
+            before, faults, many = time.monotonic(), dict[str, int](), 0
+            while many < given.number and time.monotonic() < before + given.seconds:
+                number = given.start + many
+                many += 1
                 text, fault = tried(name, number, Path(folder))
                 if fault is None:
                     continue
@@ -311,11 +314,8 @@ def main() -> None:
                     (given.keep / f"{name}-{number}").write_bytes(text)
                 faults[where] = faults.get(where, 0) + 1
             took = time.monotonic() - before
-            print(
-                f"{name}: {given.number} texts, {sum(faults.values())} faults of "
-                f"{len(faults)} kinds, {took:.0f} s",
-                flush=True,
-            )
+            fell = f"{sum(faults.values())} faults of {len(faults)} kinds"
+            print(f"{name}: {many} texts, {fell}, {took:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
