@@ -63,3 +63,11 @@ def test_no_field_is_left_out_and_none_is_added(kind: str) -> None:
     added = Forgery("other", ("more",), 1).made(text)
     assert added is not None
     assert not passes(added)
+
+
+def test_what_an_older_version_wrote_has_no_newer_fields() -> None:
+    document = msgspec.json.decode(saved("serving"))
+    del document["pools_bound_usd"]
+    assert not passes(msgspec.json.encode(document))
+    document["provenance"]["planopt"] = "0.1.9"
+    assert passes(msgspec.json.encode(document))
