@@ -37,6 +37,7 @@ class Taken(Struct, frozen=True, kw_only=True):
     refuse: str | None = None
     required: str | None = None
     excludes: dict[str, str] = {}
+    panel: str | None = None
     kind: str | None = None
     keyword: str | None = None
     metavar: str | None = None

@@ -85,3 +85,23 @@ def test_any_reader_of_arrow_takes_a_frontier() -> None:
 def test_a_form_that_there_is_not_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no rows can be written in this form"):
         write_rows(tmp_path / "front.xlsx", [])
+
+
+def test_so_many_rows_are_shown_as_are_asked_for() -> None:
+    front = [
+        {**ROWS[0], "tokens_per_second_per_user": 10.0 + at, "price_usd": 100.0 + at}
+        for at in range(30)
+    ]
+    for number in (1, 2, 5, 12, 30):
+        shown = str(render_frontier(front, top=number)).splitlines()
+        titles = next(at for at, line in enumerate(shown) if "ACCELERATOR" in line)
+        assert len(shown[titles + 1 : -1]) == number
+        assert shown[-1].startswith(f"  {number} of 30 ")
+    ends = str(render_frontier(front, top=2))
+    assert "10.0" in ends
+    assert "39.0" in ends
+
+
+def test_no_row_is_not_a_number_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--space", "calculon-gpt3-175b", "--top", "0") == 2
+    assert "--top must be a whole number from 1" in capsys.readouterr().err

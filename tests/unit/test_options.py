@@ -80,7 +80,7 @@ def test_a_command_takes_its_options_and_refuses_all_others(command: str) -> Non
 @pytest.mark.parametrize(
     ("command", "option", "word"),
     [
-        ("frontier", "--top=3", "lists all that nothing else beats"),
+        ("compare --per-dollar", "--top=3", "lists all that nothing else beats"),
         ("frontier", "--steps", "planopt solve"),
         ("frontier", "--price-band=20%", "planopt solve"),
         ("frontier", "--time-limit=5s", "planopt solve"),

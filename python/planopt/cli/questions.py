@@ -229,14 +229,21 @@ def frontier(
     *,
     space: str | None = None,
     out: str | None = None,
+    top: str | None = None,
     details: bool = False,
     json: bool = False,
     **options: "Unpack[FrontierOptions]",
 ) -> None:
     """List what no other choice beats: units that serve a model, or a space's front.
 
-    planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --out front.parquet
+    planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --top 20
     """
+    from planopt.options import Asked, given
+
+    command = "frontier" if space is None else "frontier --space"
+    listed: int | None = None
+    if top is not None:
+        listed = Asked(command, {"top": top}).values()["top"]
     from planopt.cli.progress import Progress
     from planopt.exchange.rows import write_rows
     from planopt.planning.frontier import frontier as units
@@ -247,15 +254,14 @@ def frontier(
         with Progress("listing units that nothing beats"):
             rows = units(**options).to_dicts()
     else:
-        from planopt.options import given
-
-        of_a_space: Any = given("frontier --space", options)
+        of_a_space: Any = given(command, options)
         with Progress("evaluating", "candidates") as progress:
             rows = front(space, progress=progress, **of_a_space)
     if out is not None:
         write_rows(Path(out), rows)
     saved = None if out is None else printable(out)
-    show(rows, partial(render_frontier, details=details, saved=saved), json=json)
+    render = partial(render_frontier, details=details, saved=saved, top=listed)
+    show(rows, render, json=json)
 
 
 def sweep(*, study: str, json: bool = False, **options: Any) -> None:

@@ -41,6 +41,7 @@ def render_frontier(
     *,
     details: bool = False,
     saved: str | Path | None = None,
+    top: int | None = None,
 ) -> Report:
     """Plot the rows and list some that nothing beats; with details list them all."""
     if not rows:
@@ -50,17 +51,23 @@ def render_frontier(
     axes = TRAINED if "days" in rows[0] else SERVED
     best = axes.front(rows)
     said = f"✔ {count(len(best))} that no other beats, of {count(len(rows))}"
-    more = "--details lists all · --out front.parquet"
     screen: list[Block] = [Ends(said, mark=flagged("✔", good)), Ends(f"  {axes.says}")]
     screen += ["", *Plot(rows, best, axes).lines()] if len(rows) > 1 else []
-    left = [] if details else [Ends("", faint(more))]
-    shown = list(rows if details else best)
-    if not details:
-        room = max(HEIGHT - len(laid(screen)) - len(("", "titles", "last")), 1)
-        steps = max(min(room, len(best)) - 1, 1)
-        places = {round(each * (len(best) - 1) / steps) for each in range(steps + 1)}
-        shown = [best[place] for place in sorted(places)]
-    return Report(*screen, "", _table(shown, wraps=details), *left)
+    if details:
+        return Report(*screen, "", _table(rows, wraps=True))
+    room = max(HEIGHT - len(laid(screen)) - len(("", "titles", "last")), 1)
+    shown = _spread(best, top or room)
+    listed = f"  {count(len(shown))} of {count(len(best))}"
+    last = Ends(faint(listed), faint("--top 40 · --details · --out front.parquet"))
+    return Report(*screen, "", _table(shown, wraps=False), last)
+
+
+def _spread(front: Sequence[Row], most: int) -> list[Row]:
+    """Return so many rows from one end of a front to the other."""
+    last = len(front) - 1
+    steps = max(min(most, len(front)) - 1, 1)
+    places = {round(each * last / steps) for each in range(steps + 1)}
+    return [front[place] for place in sorted(places)[:most]]
 
 
 def _table(rows: Sequence[Row], *, wraps: bool) -> Table:

@@ -155,6 +155,8 @@ pub struct Command {
     /// Options that it cannot stand beside, with what both say.
     pub excludes: BTreeMap<String, String>,
     #[expect(missing_docs, reason = "as of the option")]
+    pub panel: Option<String>,
+    #[expect(missing_docs, reason = "as of the option")]
     pub path: Option<String>,
     #[expect(missing_docs, reason = "as of the option")]
     pub kind: Option<Kind>,
@@ -209,11 +211,15 @@ impl Table {
         taken.filter_map(move |entry| entry.taken(command))
     }
 
-    /// The same, with those that it refuses: they are as usual there.
+    /// The same, with those that it refuses, or takes for how it writes its answer: they are as usual.
     pub fn usual_of<'t>(&'t self, command: &'t str) -> impl Iterator<Item = Entry> + 't {
         let known = self.options.iter();
         let known = known.filter(move |entry| entry.commands.contains_key(command));
-        known.map(move |entry| entry.taken(command).unwrap_or_else(|| entry.clone()))
+        known.map(move |entry| {
+            let taken = entry.taken(command);
+            let asks = taken.filter(|taken| taken.panel == entry.panel);
+            asks.unwrap_or_else(|| entry.clone())
+        })
     }
 
     /// The option that a key of a kind of file means, such as `class.target` of `fleet`.
@@ -252,6 +258,9 @@ impl Entry {
         }
         if own.keyword.is_some() {
             taken.keyword.clone_from(&own.keyword);
+        }
+        if let Some(panel) = &own.panel {
+            taken.panel.clone_from(panel);
         }
         taken.kind = own.kind.unwrap_or(self.kind);
         taken.most = own.most.or(self.most);
