@@ -12,6 +12,7 @@ import pytest
 import planopt
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
+from planopt.errors import InputError
 from planopt.report.plan import render_plan
 
 if TYPE_CHECKING:
@@ -235,6 +236,14 @@ def test_stock_and_purchase_money_send_the_rest_to_the_cloud() -> None:
     assert 0 < held.price_usd <= 12_000
     assert {line.kind for line in held.bill_of_materials} >= {"accelerator", "instance"}
     assert hourly(held) >= hourly(free)
+
+
+@pytest.mark.parametrize("limit", [{"max_power": "2kW"}, {"budget": "$20000"}])
+def test_power_and_purchase_money_do_not_limit_what_is_rented(
+    limit: dict[str, str],
+) -> None:
+    with pytest.raises(InputError, match="nothing limits what is rented"):
+        solve(acquire="both", objective="throughput", **limit)
 
 
 def test_a_budget_per_month_is_one_per_hour() -> None:

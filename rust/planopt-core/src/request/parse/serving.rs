@@ -148,16 +148,31 @@ fn not_by_neighbours(reader: &mut Reader) {
 
 /// Refuses to look for the most of a purchase that nothing limits.
 fn limited(reader: &mut Reader, request: &Request) {
-    let is_limited = request.hardware.is_limited() || request.money.budget.is_some();
-    let objective = request.money.objective.as_deref();
-    if objective == Some("throughput") && !is_limited && !reader.is_edited() {
-        reader.wrong(
-            code::MISSING_OPTION,
-            "budget",
-            "most throughput of what? nothing limits the purchase",
-            "--budget, --max-power, --max-racks or --max-accelerators",
-        );
+    let money = &request.money;
+    if money.objective.as_deref() != Some("throughput") || reader.is_edited() {
+        return;
     }
+    // Whoever rents out has the power and the room, and money that buys does not rent.
+    let buys = money.acquire.as_deref().unwrap_or("buy") == "buy";
+    let is_paid = money.budget.is_some_and(|budget| buys || budget.hourly);
+    let hardware = &request.hardware;
+    let is_counted = hardware.max_accelerators.is_some() || !hardware.stock.is_empty();
+    if is_paid || is_counted || buys && hardware.is_limited() {
+        return;
+    }
+    let (what, accepted) = if buys {
+        (
+            "the purchase",
+            "--budget, --max-power, --max-racks or --max-accelerators",
+        )
+    } else {
+        (
+            "what is rented",
+            "--budget per hour or month, or --max-accelerators",
+        )
+    };
+    let message = format!("most throughput of what? nothing limits {what}");
+    reader.wrong(code::MISSING_OPTION, "budget", message, accepted);
 }
 
 /// Refuses names that are no formats.
