@@ -80,7 +80,8 @@ def question_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]
     yield from _model_mismatches(request)
     others = {"serving": _OF_RUNS, "training": _OF_SERVING}
     for name in others.get(str(plan.get("kind")), ()):
-        if request.get(name):
+        is_of_batch = name == "deadline_seconds" and request.get("num_prompts")
+        if request.get(name) and not is_of_batch:
             yield Mismatch(f"request.{name}", request[name], None, "asked of others")
     yield from _typed_mismatches(request)
     for name, value in request.items():

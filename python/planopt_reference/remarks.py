@@ -314,12 +314,17 @@ def _answer_mismatches(
             slowest = min(one["tokens_per_second_per_user"] for one in each)
             expected |= {
                 "status": plan.get("status"),
-                "users": sum(map(sequences, served)),
                 "tokens_per_second_per_user": slowest,
                 "bill_of_materials": plan.get("bill_of_materials"),
             }
         for name, figure in expected.items():
             yield from compared(f"answers.{aim}.{name}", own.get(name), figure, reason)
+        # Under a load whose users are spread, of no replica more than it has places.
+        places = sum(map(sequences, served))
+        least = min(request.get("concurrency") or 1, places)
+        if not is_of_pools(served) and not least <= own.get("users", 0) <= places:
+            said = f"{least} to {places}"
+            yield Mismatch(f"answers.{aim}.users", own.get("users"), said, reason)
     budget = request.get("budget_usd")
     for name, one in answers.items():
         field, price = f"answers.{name}", one["price_usd"] or 0.0

@@ -43,6 +43,7 @@ def plan_of(facts: Facts) -> dict[str, Any]:
     bill = [line.table() for line in merged([(UNITS, bought.lines)])]
     return {
         "schema": "planopt.plan/2",
+        "kind": "serving",
         "status": "optimal",
         "objective": "cheapest",
         "price_usd": price / 1e6,
@@ -276,7 +277,7 @@ def test_documents_that_are_no_plans(plan: dict[str, Any], catalog: Path) -> Non
         ({}, "schema"),
         ({"schema": "planopt.plan/2"}, "request"),
         ({**plan, "deployments": []}, "deployments"),
-        ({**plan, "deployments": [None]}, "deployments[0]"),
+        ({**plan, "deployments": [None]}, "promises"),
         ({**plan, "request": {}}, "request.assumptions"),
     ):
         assert [one.field for one in verify_plan(broken, catalog)] == [field]

@@ -135,6 +135,6 @@ def test_figures_open_how_they_were_worked_out(tmp_path: Path) -> None:
         assert driven.evaluate("document.querySelector(':popover-open')") is None
         driven.evaluate("document.querySelector('button.figure').click()")
         told = driven.evaluate("document.querySelector(':popover-open').innerText")
-        assert told.startswith("weights bytes = ")
-        assert "model.md, section 5" in told
+        assert told.startswith("tco = ")
+        assert "model.md, section 7" in told
         assert driven.console == []

@@ -94,12 +94,19 @@ def catalog_digest(overlays: Sequence[str], assumptions: str) -> str:
     return digest.hexdigest()
 
 
+def _is_overlay(folder: Path) -> bool:
+    """Whether a folder has a table, or nothing at all: none is in it yet."""
+    if not folder.is_dir():
+        return False
+    return any(folder.rglob("*.toml")) or not any(folder.iterdir())
+
+
 class Catalog:
     """Everything that can be bought or evaluated, with where each figure comes from."""
 
     def __init__(self, overlays: Sequence[str], assumptions: str) -> None:
         for folder in overlays:
-            if not any((Path(folder) / kind).is_dir() for kind in KINDS):
+            if not _is_overlay(Path(folder)):
                 raise InputError.of(
                     "E006",
                     f"there is no catalog in `{folder}`",

@@ -75,14 +75,13 @@ class _Sessions(Struct):
 
 def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity, ...]:
     """Ask what flips the choice, where that does not take as long again."""
-    edits = {
-        **_higher_target(question.problem, chosen),
-        **_pcie_classes(question),
-        **_other_sessions(question.problem),
-        **_other_networks(question, chosen.deployments[0].hardware.network),
-    }
-    if is_wide(question):
-        edits = {}
+    edits: dict[str, Edit] = {}
+    if not is_wide(question):
+        edits = {
+            **_higher_target(question.problem, chosen),
+            **_pcie_classes(question),
+            **_other_sessions(question.problem),
+        }
     asked = [question.edited(edit).near(chosen) for edit in edits.values()]
     told = [
         _told(change, chosen, other)
@@ -170,31 +169,6 @@ def _pcie_classes(question: ServingQuestion) -> dict[str, Edit]:
     }
 
 
-def _other_networks(
-    question: ServingQuestion | TrainingQuestion, network: str | None
-) -> dict[str, Edit]:
-    """Ask for networks one step slower and faster: what the network is worth."""
-    if network is None or question.problem.networks or not question.had_time:
-        return {}
-    catalog = question.catalog
-    by_rate: dict[float, list[str]] = {}
-    for each in catalog.list("network"):
-        if catalog.text("network", each.id, "nic.price") is not None:
-            by_rate.setdefault(_line_rate(catalog, each.id), []).append(each.id)
-    rates = sorted(by_rate)
-    place = bisect_left(rates, _line_rate(catalog, network))
-    steps = [*rates[:place][-1:], *rates[place + 1 :][:1]]
-    lists = [",".join(by_rate[rate]) for rate in steps]
-    return {f"--network {names}": Edit({"network": names}) for names in lists}
-
-
-def _line_rate(catalog: Catalog, network: str) -> float:
-    """Bytes per second of a port."""
-    link = catalog.text("network", network, "link") or ""
-    rate = catalog.text("link", link, "bandwidth") or "0 B/s"
-    return parse_quantity(rate, "bytes_per_second")
-
-
 def _full_pipeline(question: ServingQuestion, chosen: Build) -> Iterator[Sensitivity]:
     """Say what a full pipeline would do, where the question keeps it from filling."""
     for deployment in chosen.deployments:
@@ -246,15 +220,41 @@ def run_sensitivities(
         )
         for share, seconds in asked
     )
+    networks = {}
+    if question.had_time:
+        networks = _other_networks(question, chosen.deployment.hardware.network)
     over_other_networks = (
         _told_of_run(
             change, chosen, _best_near(question.edited(edit), chosen, OTHER_NETWORK)
         )
-        for change, edit in _other_networks(
-            question, chosen.deployment.hardware.network
-        ).items()
+        for change, edit in networks.items()
     )
     return (*in_other_times, *over_other_networks)
+
+
+def _other_networks(question: TrainingQuestion, network: str | None) -> dict[str, Edit]:
+    """Ask for networks one step slower and faster: what the network is worth."""
+    catalog = question.catalog
+    known = catalog.list("network")
+    is_bought = network in {each.id for each in known}  # What is rented has a region's.
+    if network is None or not is_bought or question.problem.networks:
+        return {}
+    by_rate: dict[float, list[str]] = {}
+    for each in known:
+        if catalog.text("network", each.id, "nic.price") is not None:
+            by_rate.setdefault(_line_rate(catalog, each.id), []).append(each.id)
+    rates = sorted(by_rate)
+    place = bisect_left(rates, _line_rate(catalog, network))
+    steps = [*rates[:place][-1:], *rates[place + 1 :][:1]]
+    lists = [",".join(by_rate[rate]) for rate in steps]
+    return {f"--network {names}": Edit({"network": names}) for names in lists}
+
+
+def _line_rate(catalog: Catalog, network: str) -> float:
+    """Bytes per second of a port."""
+    link = catalog.text("network", network, "link") or ""
+    rate = catalog.text("link", link, "bandwidth") or "0 B/s"
+    return parse_quantity(rate, "bytes_per_second")
 
 
 def _told_of_run(

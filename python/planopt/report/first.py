@@ -68,6 +68,8 @@ _WHY = {
     "space": "not all of the space could be searched",
     None: "found, not proven",
 }
+_READ = "architecture"
+"""What is assumed of a model whose type is unknown."""
 _LOW_MARGIN = "W001"
 _WHY_NOT, _OTHER_COLUMNS = "=WHY NOT", 52
 _OTHERS = "BEST BY ACCELERATOR"
@@ -421,8 +423,10 @@ def assumptions(
     warned = [each for each in warnings if each.code != _LOW_MARGIN]
     number = "1 warning" if len(warned) == 1 else f"{len(warned)} warnings"
     gists = list(dict.fromkeys(_gist(each.message) for each in warned))
+    # How an unknown architecture was read matters most of all.
+    first = sorted(assumed, key=lambda each: each.name != _READ)
     return [
-        Parts("Assumed", [_short(each) for each in assumed]),
+        Parts("Assumed", [_short(each) for each in first]),
         Parts("Left out", left_out),
         Parts(f"! {number}", gists, mark=warn, indent=""),
     ]
@@ -437,7 +441,8 @@ def _gist(message: str) -> str:
 def _short(each: Assumed) -> str:
     """Say what was assumed without why: ``chat: prompt 512``, which names itself."""
     value = each.value.partition(" (")[0].removesuffix(" on average")
-    return value if ":" in value else f"{each.name} {value}"
+    names_itself = ":" in value or each.name == _READ
+    return value if names_itself else f"{each.name} {value}"
 
 
 def _last(plan: Plan | TrainingPlan, saved: str | Path | None) -> Ends:

@@ -19,7 +19,7 @@ const spoken = (name) => name.replace(/^_|_of$/g, "").replaceAll(/[_.]+/g, " ").
 function derivationOf(node, isOpen) {
   const results = node.result.filter((each) => each.value || node.result.length === 1).map((each) => `${spoken(each.name)} ${inUnit(each.value, each.unit)}`.trim());
   const given = Object.entries(node.inputs).filter(([, value]) => value !== 0 && value !== false && value !== "").map(([name, value]) => `${spoken(name.split(".").pop())} ${inUnit(value, "")}`);
-  const title = `${node.times > 1 ? `${count(node.times)} × ` : ""}${spoken(node.name)}${node.inputs["operation.name"] ? ` of ${spoken(node.inputs["operation.name"])}` : ""}`;
+  const title = `${node.times > 1 && !isOpen ? `${count(node.times)} × ` : ""}${spoken(node.name)}${node.inputs["operation.name"] ? ` of ${spoken(node.inputs["operation.name"])}` : ""}`;
   return html("details", { open: isOpen }, html("summary", {}, strong(title), ` = ${results.join(", ")}`),
     html("p", {}, html("code", {}, node.formula), html("small", {}, `${node.page}, section ${node.section}`)), given.length > 0 && html("p", {}, `with ${given.join(", ")}`),
     node.facts.length > 0 && list(node.facts.map((fact) => [`${spoken(fact.name)} = ${fact.text}`, fact.source && html("small", {}, cited(fact.source))])),
