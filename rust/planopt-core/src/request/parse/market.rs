@@ -345,7 +345,7 @@ pub(super) fn model(reader: &Reader, catalog: &Catalog, name: &str, assumed: &mu
     if let Some(unknown) = &read.unknown_type {
         assumed.push(Assumed {
             name: "architecture",
-            value: format!("plain layers, as the fields of the unknown type {unknown} say"),
+            value: format!("plain layers, by the fields of the unknown type {unknown}"),
             why: Some("another type may compute otherwise with the same fields"),
         });
     }
