@@ -49,7 +49,11 @@ def housed(cost: Cost, rack_units: float) -> Cost:
 # Section 7, kg_co2e.
 def electricity_kwh(power_watts: float, hours: float, cost: Cost) -> float:
     """Return kilowatt-hours that so many hours take, with cooling."""
-    return power_watts / WATTS_PER_KILOWATT * hours * cost.duty * cost.pue
+    return _kwh(power_watts, hours, cost.duty, cost.pue)
+
+
+def _kwh(power_watts: float, hours: float, duty: float, pue: float) -> float:
+    return power_watts / WATTS_PER_KILOWATT * hours * duty * pue
 
 
 # What an annuity of the price is beyond writing it off.
@@ -71,7 +75,7 @@ def _financing(price_usd: float, residual: float, years: float, wacc: float) -> 
 def _electricity(
     power_watts: float, duty: float, pue: float, usd_per_kwh: float
 ) -> float:
-    return power_watts / WATTS_PER_KILOWATT * duty * pue * usd_per_kwh
+    return _kwh(power_watts, 1.0, duty, pue) * usd_per_kwh
 
 
 @formula("rack units / those of a rack x rent / 730", section="7", unit=_HOURLY)

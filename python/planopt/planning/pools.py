@@ -180,7 +180,7 @@ def _bounded(
     else:
         return unknown
     if gap == 0:
-        unknown = change(purchase, status="optimal", why=None)
+        unknown = change(unknown, status="optimal", why=None)
     return change(unknown, gap=gap, bound_micro_usd=bound)
 
 

@@ -75,13 +75,13 @@ class _Sessions(Struct):
 
 def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity, ...]:
     """Ask what flips the choice, where that does not take as long again."""
-    edits: dict[str, Edit] = {}
-    if not is_wide(question):
-        edits = {
-            **_higher_target(question.problem, chosen),
-            **_pcie_classes(question),
-            **_other_sessions(question.problem),
-        }
+    edits = {
+        **_higher_target(question.problem, chosen),
+        **_pcie_classes(question),
+        **_other_sessions(question.problem),
+    }
+    if is_wide(question):
+        edits = {}
     asked = [question.edited(edit).near(chosen) for edit in edits.values()]
     told = [
         _told(change, chosen, other)
@@ -220,9 +220,7 @@ def run_sensitivities(
         )
         for share, seconds in asked
     )
-    networks = {}
-    if question.had_time:
-        networks = _other_networks(question, chosen.deployment.hardware.network)
+    networks = _other_networks(question, chosen.deployment.hardware.network)
     over_other_networks = (
         _told_of_run(
             change, chosen, _best_near(question.edited(edit), chosen, OTHER_NETWORK)
@@ -234,10 +232,11 @@ def run_sensitivities(
 
 def _other_networks(question: TrainingQuestion, network: str | None) -> dict[str, Edit]:
     """Ask for networks one step slower and faster: what the network is worth."""
+    if network is None or question.problem.networks or not question.had_time:
+        return {}
     catalog = question.catalog
     known = catalog.list("network")
-    is_bought = network in {each.id for each in known}  # What is rented has a region's.
-    if network is None or not is_bought or question.problem.networks:
+    if network not in {each.id for each in known}:  # What is rented has a region's.
         return {}
     by_rate: dict[float, list[str]] = {}
     for each in known:

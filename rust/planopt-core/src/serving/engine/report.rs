@@ -236,23 +236,21 @@ impl Measured {
         let is_late = |seconds: f64, most: Option<f64>| {
             seconds.is_infinite() || most.is_some_and(|most| seconds > most)
         };
-        let known: Vec<(bool, bool)> = (self.ttft.iter().zip(&self.tpot))
+        let known: Vec<(bool, Option<bool>)> = (self.ttft.iter().zip(&self.tpot))
             .filter(|(ttft, _)| !ttft.is_nan())
             .map(|(ttft, tpot)| {
+                let has_further = !tpot.is_nan();
                 (
                     is_late(*ttft, objectives.ttft_seconds),
-                    is_late(*tpot, objectives.tpot_seconds),
+                    has_further.then(|| is_late(*tpot, objectives.tpot_seconds)),
                 )
             })
             .collect();
-        let answered_further: Vec<bool> = (self.tpot.iter())
-            .filter(|tpot| !tpot.is_nan())
-            .map(|tpot| is_late(*tpot, objectives.tpot_seconds))
-            .collect();
+        let further: Vec<bool> = known.iter().filter_map(|late| late.1).collect();
         SloViolation {
             ttft: share(&known, |late| late.0),
-            tpot: share(&answered_further, |is_late| is_late),
-            any: share(&known, |late| late.0 || late.1),
+            tpot: share(&further, |is_late| is_late),
+            any: share(&known, |late| late.0 || late.1 == Some(true)),
         }
     }
 }

@@ -107,11 +107,7 @@ pub(super) fn gemma4(fields: &mut Fields) -> Architecture {
     let model = decoder(fields, |layer| {
         let heads = if slides[layer] { local } else { global };
         let heads = if is_shared(layer) {
-            Heads {
-                is: KeyValue::Earlier,
-                query_key_norm: heads.width,
-                ..heads
-            }
+            heads.of_earlier()
         } else {
             heads
         };
@@ -189,11 +185,7 @@ pub(super) fn gemma3n(fields: &mut Fields) -> Architecture {
     let tied = fields.flag("tie_word_embeddings", true);
     let model = decoder(fields, |layer| {
         let heads = if layer as u64 + shared >= count {
-            Heads {
-                is: KeyValue::Earlier,
-                query_key_norm: heads.width,
-                ..heads
-            }
+            heads.of_earlier()
         } else {
             heads
         };

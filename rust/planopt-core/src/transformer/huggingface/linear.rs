@@ -40,25 +40,11 @@ pub(super) fn qwen3_next(fields: &mut Fields) -> Architecture {
         conv: fields.required(&["linear_conv_kernel_dim"], COUNTS),
         chunk: CHUNK,
     });
-    let count = layers(fields);
-    let listed = words(
-        fields,
-        "layer_types",
-        &["full_attention", "linear_attention"],
-        count,
-    );
+    let listed = attending(fields, "linear_attention");
     let interval = fields.required(&["full_attention_interval"], COUNTS);
-    let mixer = |layer: usize| {
-        let attends = match &listed {
-            Some(kinds) => kinds.get(layer) == Some(&"full_attention"),
-            None => (layer as u64 + 1).is_multiple_of(interval),
-        };
-        if attends {
-            attention.clone()
-        } else {
-            state.clone()
-        }
-    };
+    let count = layers(fields) as u64;
+    let each = || (1..=count).map(|layer| layer.is_multiple_of(interval));
+    let mixer = mixers(listed.unwrap_or_else(|| each().collect()), attention, state);
     let model = if fields.value("num_experts").is_some() {
         let shared_width = fields.required(&["shared_expert_intermediate_size"], WIDTHS);
         let experts = Experts {
@@ -108,27 +94,9 @@ pub(super) fn kimi(fields: &mut Fields) -> Architecture {
         conv: fields.required(&conv, COUNTS),
         chunk: CHUNK,
     });
-    let count = layers(fields);
-    let known = ["full_attention", "linear_attention"];
-    let listed = words(fields, "layer_types", &known, count);
-    // Counted from 1.
-    let attending = fields.numbers("linear_attn_config.full_attn_layers");
-    if listed.is_none() && attending.is_none() {
-        let message = "it is not said which layers attend";
-        fields.note("layer_types", message, None, &known.join(" or "));
-    }
-    let mixer = |layer: usize| {
-        let attends = match (&listed, &attending) {
-            (Some(kinds), _) => kinds.get(layer) == Some(&"full_attention"),
-            (None, Some(list)) => list.contains(&(layer as u64 + 1)),
-            (None, None) => false,
-        };
-        if attends {
-            attention.clone()
-        } else {
-            state.clone()
-        }
-    };
+    let numbers = ("linear_attn_config.full_attn_layers", 1);
+    let attends = attending_or_told(fields, "linear_attention", numbers);
+    let mixer = mixers(attends, attention, state);
     let meets = match fields.value("num_experts_per_token") {
         Some(_) => "num_experts_per_token",
         None => "num_experts_per_tok",
@@ -169,25 +137,8 @@ pub(super) fn lfm2(fields: &mut Fields) -> Architecture {
         let message = "convolutions with biases are not modelled";
         fields.note("conv_bias", message, Some(&true.into()), "false");
     }
-    let count = layers(fields);
-    let listed = words(fields, "layer_types", &["full_attention", "conv"], count);
-    let attending = fields.numbers("full_attn_idxs");
-    if listed.is_none() && attending.is_none() {
-        let message = "it is not said which layers attend";
-        fields.note("layer_types", message, None, "full_attention or conv");
-    }
-    let mixer = |layer: usize| {
-        let attends = match (&listed, &attending) {
-            (Some(kinds), _) => kinds.get(layer) == Some(&"full_attention"),
-            (None, Some(list)) => list.contains(&(layer as u64)),
-            (None, None) => false,
-        };
-        if attends {
-            attention.clone()
-        } else {
-            convolution.clone()
-        }
-    };
+    let attends = attending_or_told(fields, "conv", ("full_attn_idxs", 0));
+    let mixer = mixers(attends, attention, convolution);
     let mlp = MlpShape::Dense {
         width: fitted(fields),
         gated: true,
@@ -214,6 +165,54 @@ pub(super) fn lfm2(fields: &mut Fields) -> Architecture {
     };
     Architecture { tied, ..model }
 }
+
+/// Which layers attend, where the file says it layer by layer; `other` is what it calls the rest.
+fn attending(fields: &mut Fields, other: &'static str) -> Option<Vec<bool>> {
+    let count = layers(fields);
+    let words = words(fields, "layer_types", &[ATTENDS, other], count)?;
+    Some(words.into_iter().map(|word| word == ATTENDS).collect())
+}
+
+/// The same, or by the numbers of those that do, from the first on.
+fn attending_or_told(
+    fields: &mut Fields,
+    other: &'static str,
+    (numbers, first): (&str, u64),
+) -> Vec<bool> {
+    let listed = attending(fields, other);
+    let told = fields.numbers(numbers);
+    if listed.is_none() && told.is_none() {
+        let message = "it is not said which layers attend";
+        fields.note(
+            "layer_types",
+            message,
+            None,
+            &format!("{ATTENDS} or {other}"),
+        );
+    }
+    let told = told.unwrap_or_default();
+    let count = layers(fields) as u64;
+    let by_number = || (0..count).map(|layer| told.contains(&(layer + first)));
+    listed.unwrap_or_else(|| by_number().collect())
+}
+
+/// Attention in the layers that attend, and something else in the others.
+fn mixers(
+    attends: Vec<bool>,
+    attention: AttentionShape,
+    other: AttentionShape,
+) -> impl Fn(usize) -> AttentionShape {
+    move |layer| {
+        if attends.get(layer) == Some(&true) {
+            attention.clone()
+        } else {
+            other.clone()
+        }
+    }
+}
+
+/// What files call a layer that attends.
+const ATTENDS: &str = "full_attention";
 
 /// The width of a network of LFM2: two thirds of what is said, times a factor, in whole multiples,
 /// unless the file says that it is meant as it stands; mixtures always mean it so.

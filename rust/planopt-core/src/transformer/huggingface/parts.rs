@@ -98,6 +98,15 @@ impl Heads {
         }
     }
 
+    /// That read keys and values which an earlier layer has cached.
+    pub(super) fn of_earlier(self) -> Self {
+        Self {
+            is: KeyValue::Earlier,
+            query_key_norm: self.width,
+            ..self
+        }
+    }
+
     /// With a bias on every projection, or on none.
     pub(super) fn biased(self, bias: bool) -> Self {
         Self {
