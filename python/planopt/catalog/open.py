@@ -95,10 +95,11 @@ def catalog_digest(overlays: Sequence[str], assumptions: str) -> str:
 
 
 def _is_overlay(folder: Path) -> bool:
-    """Whether a folder has a table, or nothing at all: none is in it yet."""
+    """Whether a folder has a table, or no file at all: none is in it yet."""
     if not folder.is_dir():
         return False
-    return any(folder.rglob("*.toml")) or not any(folder.iterdir())
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return not files or any(path.suffix == ".toml" for path in files)
 
 
 class Catalog:
