@@ -59,9 +59,9 @@ def test_a_column_outlives_its_table() -> None:
 def test_figures_are_those_of_the_front() -> None:
     rows = front(SPACE)
     for row in rows[:5]:
-        place = row["place"]
-        assert isinstance(place, int)
-        one = table(place, 1)
+        index = row["index"]
+        assert isinstance(index, int)
+        one = table(index, 1)
         assert len(one) == 1
         for name in one.names:
             assert np.asarray(one.column(name))[0] == row[name]

@@ -115,9 +115,9 @@ def test_the_front_of_chunks_is_that_of_the_whole(study: str, tmp_path: Path) ->
                 native.front(written(case.request), written({"exhaustive": exhaustive}))
             )
             assert whole["covered"] == case.candidates
-            expected = [(row["place"], row["days"]) for row in whole["rows"]]
+            expected = [(row["index"], row["days"]) for row in whole["rows"]]
             own = [row for row in front if row["case"] == case.index]
-            assert [(row["place"], row["days"]) for row in own] == expected
+            assert [(row["index"], row["days"]) for row in own] == expected
     electricity = {row["electricity_usd_per_kwh"] for row in front}
     assert electricity == {0.05, 0.3}
 
@@ -308,8 +308,8 @@ def test_a_study_that_is_no_text_is_refused(
 
 
 def test_only_the_unbeaten_rows_of_a_case_stay() -> None:
-    def row(case: int, price: float, days: float, place: int) -> dict[str, float]:
-        return {"case": case, "price_usd": price, "days": days, "place": place}
+    def row(case: int, price: float, days: float, index: int) -> dict[str, float]:
+        return {"case": case, "price_usd": price, "days": days, "index": index}
 
     kept = [row(0, 1.0, 5.0, 3), row(0, 2.0, 4.0, 1), row(1, 3.0, 9.0, 0)]
     beaten = [row(0, 1.0, 5.0, 8), row(0, 3.0, 4.0, 2), row(0, 2.0, 6.0, 4)]

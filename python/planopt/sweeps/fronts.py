@@ -30,7 +30,7 @@ def front(
     catalog: Sequence[str] = (),
     progress: Callable[[int, int], object] | None = None,
 ) -> list[dict[str, object]]:
-    """Find the front of a space, the cheapest first: place, what it is, all figures."""
+    """Find the front of a space, the cheapest first: index, what it is, all figures."""
     request = written(read_space(space).request)
     native = open_catalog(catalog, assumptions).native
     found = native.front(request, written({"exhaustive": exhaustive}), progress)

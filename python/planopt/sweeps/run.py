@@ -128,7 +128,7 @@ def _result(
 def merged(rows: list[dict[str, Any]], ranked: tuple[str, str]) -> list[dict[str, Any]]:
     """Keep the rows of each case that no other one of it beats, the cheapest first."""
     price, other = ranked
-    ordered = sorted(rows, key=lambda r: (r["case"], r[price], r[other], r["place"]))
+    ordered = sorted(rows, key=lambda r: (r["case"], r[price], r[other], r["index"]))
     front: list[dict[str, Any]] = []
     for row in ordered:
         last = front[-1] if front and front[-1]["case"] == row["case"] else None

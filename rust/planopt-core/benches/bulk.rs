@@ -25,7 +25,7 @@ use support::grouped;
 const BULK: u64 = 1 << 20;
 /// Candidates of a measurement of random access.
 const RANDOM: u64 = 1 << 12;
-/// From one place to the next: 2^64 over the golden ratio, far from any short period.
+/// From one index to the next: 2^64 over the golden ratio, far from any short period.
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const TRAINING: &str = include_str!("../../../benchmarks/spaces/training.toml");
@@ -62,12 +62,12 @@ fn measure<S: Candidates>(bench: &mut Criterion, name: &str, space: &S) {
     group.bench_function("random access", |timer| {
         timer.iter(|| {
             let mut tally = Tally::default();
-            let places = (0..RANDOM).map(|_| {
+            let indices = (0..RANDOM).map(|_| {
                 sample = sample.wrapping_add(STRIDE);
                 sample % space.count()
             });
-            let places: Vec<u64> = places.collect();
-            walker.visit(&places, &mut tally);
+            let indices: Vec<u64> = indices.collect();
+            walker.visit(&indices, &mut tally);
             black_box(tally)
         });
     });

@@ -84,11 +84,11 @@ struct StreamParts {
 }
 
 impl Schema {
-    /// Of a table: the place of each candidate, and its figures.
+    /// Of a table: the index of each candidate, and its figures.
     pub(crate) fn of(table: &Table) -> Self {
         let figures = table.names.iter().map(|name| Self::new(REAL, name, vec![]));
-        let places = Self::new(UNSIGNED, "place", vec![]);
-        let columns = std::iter::once(places).chain(figures);
+        let indices = Self::new(UNSIGNED, "index", vec![]);
+        let columns = std::iter::once(indices).chain(figures);
         Self::new(STRUCT, "", columns.collect())
     }
 
@@ -117,12 +117,12 @@ impl Schema {
 impl Array {
     /// Of a table, whose columns are not copied.
     pub(crate) fn of(table: &Arc<Table>) -> Self {
-        let places = Self::column(table, table.places.as_ptr().cast());
+        let indices = Self::column(table, table.indices.as_ptr().cast());
         let figures = table
             .columns
             .iter()
             .map(|column| Self::column(table, column.as_ptr().cast()));
-        let columns = std::iter::once(places).chain(figures);
+        let columns = std::iter::once(indices).chain(figures);
         Self::new(table, vec![ptr::null()], columns.collect())
     }
 
@@ -140,7 +140,7 @@ impl Array {
         });
         parts.pointers = parts.children.iter_mut().map(ptr::from_mut).collect();
         Self {
-            length: count(&table.places),
+            length: count(&table.indices),
             null_count: 0,
             offset: 0,
             n_buffers: count(&parts.buffers),

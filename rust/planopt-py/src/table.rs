@@ -28,14 +28,14 @@ impl Table {
 impl Table {
     /// Candidates.
     fn __len__(&self) -> usize {
-        self.table.places.len()
+        self.table.indices.len()
     }
 
-    /// Names of the columns: the place of each candidate, and its figures.
+    /// Names of the columns: the index of each candidate, and its figures.
     #[getter]
     fn names(&self) -> Vec<&'static str> {
         let figures = self.table.names.iter().copied();
-        std::iter::once("place").chain(figures).collect()
+        std::iter::once("index").chain(figures).collect()
     }
 
     /// One column, for `numpy.asarray`.
@@ -45,7 +45,7 @@ impl Table {
     /// `KeyError`
     ///     If there is none of this name.
     fn column(&self, name: &str) -> PyResult<Column> {
-        let figure = if name == "place" {
+        let figure = if name == "index" {
             None
         } else {
             let found = self.table.names.iter().position(|other| *other == name);
@@ -90,7 +90,7 @@ pub(crate) struct Column {
 
 /// Whose column it is.
 enum Of {
-    /// A figure of candidates, or their places.
+    /// A figure of candidates, or their indices.
     Table(Arc<bulk::Table>, Option<usize>),
     /// A column of rows that can be bought.
     Rows(
@@ -117,7 +117,7 @@ impl Column {
 
     fn values(&self) -> Values {
         match &self.of {
-            Of::Table(table, None) => located(&table.places, "u8"),
+            Of::Table(table, None) => located(&table.indices, "u8"),
             Of::Table(table, Some(figure)) => located(&table.columns[*figure], "f8"),
             Of::Rows(rows, find, name) => find(rows, name).unwrap_or_default(),
         }

@@ -11,16 +11,16 @@ const ROTATION: u32 = 23;
 /// generators", 2014.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A sum of one number per candidate, which its place and the bits of all of its figures make.
+/// A sum of one number per candidate, which its index and the bits of all of its figures make.
 ///
 /// Sums do not depend on order: any number of threads and any size of chunks have the same one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checksum(pub u64);
 
 impl Checksum {
-    /// Adds `count` candidates, the first at `place`.
-    pub fn fold(&mut self, place: u64, count: usize, columns: &impl Figures) {
-        let sum = columns.with(|figures| sum(place, count, figures));
+    /// Adds `count` candidates, the first at `index`.
+    pub fn fold(&mut self, index: u64, count: usize, columns: &impl Figures) {
+        let sum = columns.with(|figures| sum(index, count, figures));
         self.0 = self.0.wrapping_add(sum);
     }
 
@@ -36,10 +36,10 @@ impl Checksum {
     "x86_64+avx2+fma",
     "aarch64+neon"
 ))]
-fn sum(place: u64, count: usize, figures: &[&Column]) -> u64 {
+fn sum(index: u64, count: usize, figures: &[&Column]) -> u64 {
     let count = count.min(LANES);
     let mut mixed = [0_u64; LANES];
-    for (own, index) in mixed[..count].iter_mut().zip(place..) {
+    for (own, index) in mixed[..count].iter_mut().zip(index..) {
         *own = index.wrapping_mul(SPREAD);
     }
     for column in figures {

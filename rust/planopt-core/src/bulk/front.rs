@@ -11,10 +11,10 @@ pub struct Point {
     /// The second.
     pub time: f64,
     /// The candidate.
-    pub place: u64,
+    pub index: u64,
 }
 
-/// Candidates that no other one beats: prices rise, times fall. Of equals the first place stays,
+/// Candidates that no other one beats: prices rise, times fall. Of equals the lowest index stays,
 /// so that the order in which candidates are met makes no difference.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Front {
@@ -44,7 +44,7 @@ impl Front {
         if let Some(known) = self.no_dearer(point.price) {
             let equal =
                 known.price >= point.price && known.time <= point.time && known.time >= point.time;
-            if known.time <= point.time && !(equal && point.place < known.place) {
+            if known.time <= point.time && !(equal && point.index < known.index) {
                 return;
             }
         }
@@ -95,8 +95,8 @@ impl FrontSink {
 }
 
 impl<C: Ranked> Sink<C> for FrontSink {
-    fn accept(&mut self, place: u64, count: usize, columns: &C) {
-        self.tally.accept(place, count, columns);
+    fn accept(&mut self, index: u64, count: usize, columns: &C) {
+        self.tally.accept(index, count, columns);
         let [price, time] = columns.ranked();
         let least = |column: &[f64]| column.iter().copied().fold(f64::INFINITY, f64::min);
         if self
@@ -105,12 +105,12 @@ impl<C: Ranked> Sink<C> for FrontSink {
         {
             return;
         }
-        for ((&price, &time), place) in price[..count].iter().zip(&time[..count]).zip(place..) {
-            self.front.offer(Point { price, time, place });
+        for ((&price, &time), index) in price[..count].iter().zip(&time[..count]).zip(index..) {
+            self.front.offer(Point { price, time, index });
         }
     }
 
-    fn reject(&mut self, _place: u64, count: u64, reason: Rejected) {
+    fn reject(&mut self, _index: u64, count: u64, reason: Rejected) {
         self.tally.count(reason, count);
     }
 
@@ -131,8 +131,8 @@ mod tests {
 
     fn of(points: &[(f64, f64)]) -> Front {
         let mut front = Front::default();
-        for (&(price, time), place) in points.iter().zip(0..) {
-            front.offer(Point { price, time, place });
+        for (&(price, time), index) in points.iter().zip(0..) {
+            front.offer(Point { price, time, index });
         }
         front
     }
@@ -147,7 +147,7 @@ mod tests {
             (4.0, 2.0),
             (1.0, 5.0),
         ]);
-        let kept: Vec<_> = front.points().iter().map(|point| point.place).collect();
+        let kept: Vec<_> = front.points().iter().map(|point| point.index).collect();
         assert_eq!(kept, [1, 3]);
         assert!(front.beats(3.0, 2.5) && front.beats(3.5, 2.0));
         assert!(!front.beats(3.0, 2.0) && !front.beats(0.5, 9.0));
@@ -156,18 +156,18 @@ mod tests {
     #[test]
     fn of_equals_the_first_place_stays_whatever_the_order() {
         let mut front = of(&[(2.0, 2.0)]);
-        front.points[0].place = 7;
+        front.points[0].index = 7;
         front.offer(Point {
             price: 2.0,
             time: 2.0,
-            place: 3,
+            index: 3,
         });
         front.offer(Point {
             price: 2.0,
             time: 2.0,
-            place: 5,
+            index: 5,
         });
         assert_eq!(front.points().len(), 1);
-        assert_eq!(front.points()[0].place, 3);
+        assert_eq!(front.points()[0].index, 3);
     }
 }

@@ -1,4 +1,4 @@
-//! Places of candidates among the values of each axis.
+//! Indices of candidates among the values of each axis.
 
 /// A mixed-radix number: one digit per axis, the last axis the fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,27 +19,27 @@ impl<const AXES: usize> Radix<AXES> {
         self.sizes.iter().product()
     }
 
-    /// The value of each axis at a place.
-    pub fn digits(&self, mut place: u64) -> [usize; AXES] {
+    /// The value of each axis at an index.
+    pub fn digits(&self, mut index: u64) -> [usize; AXES] {
         let mut digits = [0; AXES];
         for (digit, size) in digits.iter_mut().zip(self.sizes).rev() {
             #[expect(
                 clippy::cast_possible_truncation,
                 reason = "below the length of a list in memory"
             )]
-            let value = (place % size) as usize;
+            let value = (index % size) as usize;
             *digit = value;
-            place /= size;
+            index /= size;
         }
         digits
     }
 
-    /// The place of a value of each axis.
-    pub fn place(&self, digits: [usize; AXES]) -> u64 {
+    /// The index of a value of each axis.
+    pub fn index(&self, digits: [usize; AXES]) -> u64 {
         digits
             .iter()
             .zip(self.sizes)
-            .fold(0, |place, (&digit, size)| place * size + digit as u64)
+            .fold(0, |index, (&digit, size)| index * size + digit as u64)
     }
 }
 
@@ -81,15 +81,15 @@ impl<const AXES: usize, const SOME: usize> Part<AXES, SOME> {
 
     /// The number of a value of each axis; the axes that are not of this part do not matter.
     #[inline]
-    pub(super) fn place(&self, digits: &[usize; AXES]) -> u64 {
+    pub(super) fn index(&self, digits: &[usize; AXES]) -> u64 {
         let offsets = digits.iter().zip(self.strides);
         offsets.map(|(&digit, stride)| digit as u64 * stride).sum()
     }
 
-    /// The value of each axis at a place, and the first one of the axes that are not of this part.
-    pub(super) fn digits(&self, place: u64) -> [usize; AXES] {
+    /// The value of each axis at an index, and the first one of the axes that are not of this part.
+    pub(super) fn digits(&self, index: u64) -> [usize; AXES] {
         let mut digits = [0; AXES];
-        for (axis, digit) in self.axes.into_iter().zip(self.radix.digits(place)) {
+        for (axis, digit) in self.axes.into_iter().zip(self.radix.digits(index)) {
             digits[axis] = digit;
         }
         digits
@@ -106,8 +106,8 @@ mod tests {
         assert_eq!(radix.count(), 12);
         assert_eq!(radix.digits(0), [0, 0, 0]);
         assert_eq!(radix.digits(11), [2, 0, 3]);
-        for place in 0..radix.count() {
-            assert_eq!(radix.place(radix.digits(place)), place);
+        for index in 0..radix.count() {
+            assert_eq!(radix.index(radix.digits(index)), index);
         }
     }
 
@@ -115,9 +115,9 @@ mod tests {
     fn a_part_knows_its_axes_alone() {
         let part = Part::of(&Radix::new([3, 2, 4]), [0, 2]);
         assert_eq!(part.count(), 12);
-        assert_eq!(part.place(&[2, 1, 3]), part.place(&[2, 0, 3]));
-        for place in 0..12 {
-            assert_eq!(part.place(&part.digits(place)), place);
+        assert_eq!(part.index(&[2, 1, 3]), part.index(&[2, 0, 3]));
+        for index in 0..12 {
+            assert_eq!(part.index(&part.digits(index)), index);
         }
     }
 }

@@ -48,13 +48,13 @@ impl Rejected {
     }
 }
 
-/// Takes candidates in the order of their places within a chunk.
+/// Takes candidates in the order of their indices within a chunk.
 pub trait Sink<Columns> {
-    /// `count` candidates that work, the first at `place`.
-    fn accept(&mut self, place: u64, count: usize, columns: &Columns);
+    /// `count` candidates that work, the first at `index`.
+    fn accept(&mut self, index: u64, count: usize, columns: &Columns);
 
-    /// `count` candidates that do not work, the first at `place`.
-    fn reject(&mut self, place: u64, count: u64, reason: Rejected);
+    /// `count` candidates that do not work, the first at `index`.
+    fn reject(&mut self, index: u64, count: u64, reason: Rejected);
 
     /// Whether `count` candidates, none of which costs or takes less, need not be looked at.
     fn prune(&mut self, _count: u64, _price: f64, _time: f64) -> bool {
@@ -109,12 +109,12 @@ impl Tally {
 }
 
 impl<C: Figures> Sink<C> for Tally {
-    fn accept(&mut self, place: u64, count: usize, columns: &C) {
+    fn accept(&mut self, index: u64, count: usize, columns: &C) {
         self.evaluated += count as u64;
-        self.checksum.fold(place, count, columns);
+        self.checksum.fold(index, count, columns);
     }
 
-    fn reject(&mut self, _place: u64, count: u64, reason: Rejected) {
+    fn reject(&mut self, _index: u64, count: u64, reason: Rejected) {
         self.count(reason, count);
     }
 }

@@ -3,11 +3,11 @@
 use super::columns::Figures;
 use super::sink::{Rejected, Sink};
 
-/// Every figure of the candidates that work, in the order of their places.
+/// Every figure of the candidates that work, in the order of their indices.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     /// Which candidates.
-    pub places: Vec<u64>,
+    pub indices: Vec<u64>,
     /// Names of the figures.
     pub names: &'static [&'static str],
     /// Each figure of all of them.
@@ -18,7 +18,7 @@ impl Table {
     /// With no candidates yet.
     pub fn of<C: Figures>() -> Self {
         Self {
-            places: Vec::new(),
+            indices: Vec::new(),
             names: C::NAMES,
             columns: vec![Vec::new(); C::NAMES.len()],
         }
@@ -26,8 +26,8 @@ impl Table {
 }
 
 impl<C: Figures> Sink<C> for Table {
-    fn accept(&mut self, place: u64, count: usize, columns: &C) {
-        self.places.extend((place..).take(count));
+    fn accept(&mut self, index: u64, count: usize, columns: &C) {
+        self.indices.extend((index..).take(count));
         columns.with(|columns| {
             for (own, column) in self.columns.iter_mut().zip(columns) {
                 own.extend_from_slice(&column[..count]);
@@ -35,5 +35,5 @@ impl<C: Figures> Sink<C> for Table {
         });
     }
 
-    fn reject(&mut self, _place: u64, _count: u64, _reason: Rejected) {}
+    fn reject(&mut self, _index: u64, _count: u64, _reason: Rejected) {}
 }

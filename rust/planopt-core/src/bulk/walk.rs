@@ -1,11 +1,11 @@
-//! Through a space: in one go, in chunks on all cores, or to single places.
+//! Through a space: in one go, in chunks on all cores, or to single candidates.
 
 use super::columns::Figures;
 use super::front::{Front, FrontSink, Ranked};
 use super::sink::{Sink, Tally};
 use rayon::prelude::*;
 
-/// Goes from place to place in a space.
+/// Goes from one index to another of a space.
 pub trait Walk {
     /// Figures of its candidates.
     type Columns: Figures;
@@ -14,9 +14,9 @@ pub trait Walk {
     fn walk(&mut self, start: u64, end: u64, sink: &mut impl Sink<Self::Columns>);
 
     /// Evaluates single candidates, wherever they are.
-    fn visit(&mut self, places: &[u64], sink: &mut impl Sink<Self::Columns>) {
-        for &place in places {
-            self.walk(place, place + 1, sink);
+    fn visit(&mut self, indices: &[u64], sink: &mut impl Sink<Self::Columns>) {
+        for &index in indices {
+            self.walk(index, index + 1, sink);
         }
     }
 }
@@ -34,7 +34,7 @@ pub trait Candidates: Sync {
     /// Candidates.
     fn count(&self) -> u64;
 
-    /// At no place yet.
+    /// At no candidate yet.
     fn walker(&self) -> Self::Walker<'_>;
 }
 

@@ -34,14 +34,14 @@ struct One {
 }
 
 impl<C: Figures> Sink<C> for One {
-    fn accept(&mut self, _place: u64, count: usize, columns: &C) {
+    fn accept(&mut self, _index: u64, count: usize, columns: &C) {
         assert_eq!(count, 1);
         let values = columns.with(|columns| columns.iter().map(|column| column[0]).collect());
         let values: Vec<f64> = values;
         self.figures = Some(C::NAMES.iter().copied().zip(values).collect());
     }
 
-    fn reject(&mut self, _place: u64, count: u64, reason: Rejected) {
+    fn reject(&mut self, _index: u64, count: u64, reason: Rejected) {
         assert_eq!(count, 1);
         self.rejected = Some(reason);
     }
@@ -52,16 +52,16 @@ impl<C: Figures> Sink<C> for One {
 struct First(Option<u64>);
 
 impl<C: Figures> Sink<C> for First {
-    fn accept(&mut self, place: u64, _count: usize, _columns: &C) {
-        self.0.get_or_insert(place);
+    fn accept(&mut self, index: u64, _count: usize, _columns: &C) {
+        self.0.get_or_insert(index);
     }
 
-    fn reject(&mut self, _place: u64, _count: u64, _reason: Rejected) {}
+    fn reject(&mut self, _index: u64, _count: u64, _reason: Rejected) {}
 }
 
-/// Random places of a space and one that works, the first at or after a random one: few layouts
-/// of a large model work, so that random places alone may all be rejected.
-fn places(space: &impl Candidates, seeds: &[u64]) -> Vec<u64> {
+/// Random indices of a space and one that works, the first at or after a random one: few layouts
+/// of a large model work, so that random indices alone may all be rejected.
+fn indices(space: &impl Candidates, seeds: &[u64]) -> Vec<u64> {
     let count = space.count();
     let mut walker = space.walker();
     let working = (0..count.div_ceil(WINDOW)).find_map(|window| {
@@ -94,9 +94,9 @@ fn training_request(model: &str, flash: bool) -> TrainingSpaceRequest {
     .expect("a request")
 }
 
-/// The candidate at `place` as the single evaluation is asked for it.
-fn single(space: &TrainingSpace, request: &TrainingSpaceRequest, place: u64) -> EvaluateTraining {
-    let (platform, layout, batch) = space.candidate(place);
+/// The candidate at `index` as the single evaluation is asked for it.
+fn single(space: &TrainingSpace, request: &TrainingSpaceRequest, index: u64) -> EvaluateTraining {
+    let (platform, layout, batch) = space.candidate(index);
     let hardware = HardwareSpec {
         accelerator: Some(platform.system.accelerator.id.clone()),
         host: Some(platform.system.host.id.clone()),
@@ -166,27 +166,27 @@ fn check_training(catalog: &Catalog, request: &TrainingSpaceRequest, seeds: &[u6
     let checked = with_training_space(catalog, request, |space| {
         let mut walker = space.walker();
         let mut accepted = 0;
-        for place in places(space, seeds) {
+        for index in indices(space, seeds) {
             let mut one = One::default();
-            walker.walk(place, place + 1, &mut one);
-            let asked = single(space, request, place);
+            walker.walk(index, index + 1, &mut one);
+            let asked = single(space, request, index);
             let answer = evaluate_training(catalog, &asked).expect("a candidate of a space");
             let answer = serde_json::to_value(answer).expect("an answer");
             if let Some(figures) = one.figures {
                 accepted += 1;
-                assert_eq!(answer["feasible"], json!(true), "{place}");
+                assert_eq!(answer["feasible"], json!(true), "{index}");
                 let found = agree(&figures, |name| match answer.get(name) {
                     Some(own) if own.is_number() => own.as_f64(),
                     _ => figure(&answer["memory"], name).or_else(|| figure(&answer["cost"], name)),
                 });
-                found.unwrap_or_else(|problem| panic!("{place}, {asked:?}: {problem}"));
+                found.unwrap_or_else(|problem| panic!("{index}, {asked:?}: {problem}"));
             } else {
                 let unbought = one.rejected == Some(Rejected::Network) && answer["cost"].is_null();
                 let too_many = one.rejected == Some(Rejected::Accelerators);
                 let rejected = answer["feasible"] == json!(false);
                 assert!(
                     rejected || unbought || too_many,
-                    "{place}: {:?}",
+                    "{index}: {:?}",
                     one.rejected
                 );
             }
@@ -230,10 +230,10 @@ proptest! {
         let checked = with_serving_space(catalog, &request, |space| {
             let mut walker = space.walker();
             let mut accepted = 0;
-            for place in places(space, &seeds) {
+            for index in indices(space, &seeds) {
                 let mut one = One::default();
-                walker.walk(place, place + 1, &mut one);
-                let (platform, question, layout) = space.candidate(place);
+                walker.walk(index, index + 1, &mut one);
+                let (platform, question, layout) = space.candidate(index);
                 let asked: EvaluateServing = asked("evaluate_serving", &json!({
                     "model": request.model,
                     "weights": question.formats.weights.name(),
@@ -252,7 +252,7 @@ proptest! {
                 let answer = serde_json::to_value(answer).expect("an answer");
                 if let Some(figures) = one.figures {
                     accepted += 1;
-                    prop_assert_eq!(&answer["feasible"], &json!(true), "{}", place);
+                    prop_assert_eq!(&answer["feasible"], &json!(true), "{}", index);
                     let found = agree(&figures, |name| match name {
                         "prefill_seconds" => answer["prefill"]["seconds"].as_f64(),
                         "power_watts" => answer["power_watts"].as_f64(),
@@ -261,13 +261,13 @@ proptest! {
                             .find_map(|part| answer[part].get(name)?.as_f64()),
                     });
                     if let Err(problem) = found {
-                        prop_assert!(false, "{}, {:?}: {}", place, asked, problem);
+                        prop_assert!(false, "{}, {:?}: {}", index, asked, problem);
                     }
                 } else {
                     let unbought = one.rejected == Some(Rejected::Network)
                         && answer["cost"].is_null();
                     let rejected = answer["feasible"] == json!(false);
-                    prop_assert!(rejected || unbought, "{}: {:?}", place, one.rejected);
+                    prop_assert!(rejected || unbought, "{}: {:?}", index, one.rejected);
                 }
             }
             Ok(accepted)
@@ -290,12 +290,12 @@ proptest! {
             });
             let mut backwards = Tally::default();
             let mut walker = space.walker();
-            for place in (start..end).rev() {
-                walker.walk(place, place + 1, &mut backwards);
+            for index in (start..end).rev() {
+                walker.walk(index, index + 1, &mut backwards);
             }
             let mut visited = Tally::default();
-            let places: Vec<u64> = (start..end).rev().collect();
-            walker.visit(&places, &mut visited);
+            let indices: Vec<u64> = (start..end).rev().collect();
+            walker.visit(&indices, &mut visited);
             (whole, cut, backwards, visited)
         });
         let (whole, cut, backwards, visited) = found.expect("a space");

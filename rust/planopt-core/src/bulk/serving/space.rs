@@ -66,7 +66,7 @@ pub(super) struct Purchase {
 /// Axes of a space, the fastest last.
 pub const AXES: usize = 9;
 
-/// A space of serving candidates, each known by its place.
+/// A space of serving candidates, each known by its index.
 #[derive(Clone, Debug)]
 pub struct ServingSpace<'s, 'a> {
     /// The model.
@@ -154,7 +154,7 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             .collect();
         space.priced = (0..space.ranks.count())
             .into_par_iter()
-            .map(|place| space.price(space.ranks.digits(place)))
+            .map(|index| space.price(space.ranks.digits(index)))
             .collect();
         space
     }
@@ -165,8 +165,8 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
     }
 
     /// Values of a candidate: platform, question and layout.
-    pub fn candidate(&self, place: u64) -> (&ServingPlatform<'a>, &Question, Layout) {
-        let digits = self.radix.digits(place);
+    pub fn candidate(&self, index: u64) -> (&ServingPlatform<'a>, &Question, Layout) {
+        let digits = self.radix.digits(index);
         let axes = &self.axes;
         (
             &self.platforms[digits[0]],
@@ -183,23 +183,23 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
     pub(super) fn question(&self, digits: &[usize; AXES]) -> &Question {
         let [_, formats, lengths, overlap, ..] = *digits;
         let axes = &self.axes;
-        let place = (formats * axes.lengths.len() + lengths) * axes.overlap.len() + overlap;
-        &self.questions[place]
+        let index = (formats * axes.lengths.len() + lengths) * axes.overlap.len() + overlap;
+        &self.questions[index]
     }
 
     pub(super) fn purchase(&self, digits: &[usize; AXES]) -> Result<Purchase, Rejected> {
         let [platform, _, _, _, degrees, pipeline, replicas, ..] = *digits;
-        let place = self.purchases.place([degrees, pipeline, replicas]);
-        let known = usize::try_from(place)
+        let index = self.purchases.index([degrees, pipeline, replicas]);
+        let known = usize::try_from(index)
             .ok()
-            .and_then(|place| self.platforms[platform].purchases.get(place));
+            .and_then(|index| self.platforms[platform].purchases.get(index));
         known.copied().unwrap_or(Err(Rejected::Layout))
     }
 
     pub(super) fn rank(&self, digits: &[usize; AXES]) -> Option<&Rank> {
         let [platform, formats, _, _, degrees, ..] = *digits;
-        let place = self.ranks.place([platform, formats, degrees]);
-        self.priced.get(usize::try_from(place).ok()?)?.as_ref()
+        let index = self.ranks.index([platform, formats, degrees]);
+        self.priced.get(usize::try_from(index).ok()?)?.as_ref()
     }
 
     fn platform(&self, system: System<'a>) -> ServingPlatform<'a> {
@@ -207,8 +207,8 @@ impl<'s, 'a> ServingSpace<'s, 'a> {
             system,
             fabric: system.fabric(self.assumptions),
             purchases: (0..self.purchases.count())
-                .map(|place| {
-                    let [degrees, pipeline, replicas] = self.purchases.digits(place);
+                .map(|index| {
+                    let [degrees, pipeline, replicas] = self.purchases.digits(index);
                     let (degrees, pp) = (self.axes.degrees[degrees], self.axes.pipeline[pipeline]);
                     let layout = Layout::staged(degrees, pp);
                     self.buy(&system, layout, self.axes.replicas[replicas])

@@ -1,4 +1,4 @@
-//! From place to place in a space: what neighbours share is kept.
+//! From one index to another of a space: what neighbours share is kept.
 
 use super::columns::ServingColumns;
 use super::kernel::{Row, Steps, evaluate};
@@ -15,7 +15,7 @@ use crate::serving::Replica;
 #[derive(Debug)]
 pub struct ServingWalker<'w, 's, 'a> {
     space: &'w ServingSpace<'s, 'a>,
-    /// Place of the row that is prepared.
+    /// Index of the row that is prepared.
     at: Option<u64>,
     /// The replica that is prepared: all axes but the last two, less the replicas bought.
     replica: Option<([usize; REPLICA_AXES], Replica<'w>)>,
@@ -30,7 +30,7 @@ pub struct ServingWalker<'w, 's, 'a> {
 const REPLICA_AXES: usize = 6;
 
 impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
-    /// At no place yet.
+    /// At no candidate yet.
     pub fn new(space: &'w ServingSpace<'s, 'a>) -> Self {
         let empty = || vec![0.0; space.batches.len()];
         Self {
@@ -54,11 +54,11 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
         }
     }
 
-    /// Evaluates the candidates of the prepared row from `place` to `stop`: those that fit, and
+    /// Evaluates the candidates of the prepared row from `index` to `stop`: those that fit, and
     /// memory grows along a row.
-    fn evaluate(&mut self, row: u64, place: u64, stop: u64, sink: &mut impl Sink<ServingColumns>) {
-        let lane = |place: u64| usize::try_from(place - row).unwrap_or(usize::MAX);
-        let asked = lane(place)..lane(stop);
+    fn evaluate(&mut self, row: u64, index: u64, stop: u64, sink: &mut impl Sink<ServingColumns>) {
+        let lane = |index: u64| usize::try_from(index - row).unwrap_or(usize::MAX);
+        let asked = lane(index)..lane(stop);
         let fitting = self.steps.local[asked.clone()].partition_point(|&batch| {
             let sequences = batch * self.row.in_flight * self.row.resident;
             let fits = |stage: &StageMemory| stage.total(batch, sequences).0 <= self.row.capacity;
@@ -70,12 +70,12 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
             let count = (fitting - done).min(LANES);
             let from = asked.start + done;
             evaluate(&self.row, &self.steps, from, count, &mut self.columns);
-            sink.accept(place + done as u64, count, &self.columns);
+            sink.accept(index + done as u64, count, &self.columns);
             done += count;
         }
-        let rest = stop - place - done as u64;
+        let rest = stop - index - done as u64;
         if rest > 0 {
-            sink.reject(place + done as u64, rest, Rejected::Memory);
+            sink.reject(index + done as u64, rest, Rejected::Memory);
         }
     }
 
@@ -102,14 +102,14 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
         self.known = asked;
     }
 
-    /// Prepares the row that starts at `place`.
-    fn seek(&mut self, place: u64) -> Result<(), Rejected> {
-        if self.at == Some(place) {
+    /// Prepares the row that starts at `index`.
+    fn seek(&mut self, index: u64) -> Result<(), Rejected> {
+        if self.at == Some(index) {
             return Ok(());
         }
         self.at = None;
         let space = self.space;
-        let digits = space.radix.digits(place);
+        let digits = space.radix.digits(index);
         let purchase = space.purchase(&digits)?;
         let rank = space.rank(&digits).ok_or(Rejected::Format)?;
         let platform = &space.platforms[digits[0]];
@@ -143,7 +143,7 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
         row.price_usd = purchase.price_usd;
         row.usd_per_hour = purchase.usd_per_hour;
         row.power_watts = purchase.power_watts;
-        self.at = Some(place);
+        self.at = Some(index);
         Ok(())
     }
 }
@@ -153,15 +153,15 @@ impl Walk for ServingWalker<'_, '_, '_> {
 
     fn walk(&mut self, start: u64, end: u64, sink: &mut impl Sink<ServingColumns>) {
         let length = self.space.row_length();
-        let mut place = start;
-        while place < end {
-            let row = place / length * length;
+        let mut index = start;
+        while index < end {
+            let row = index / length * length;
             let stop = end.min(row + length);
             match self.seek(row) {
-                Err(reason) => sink.reject(place, stop - place, reason),
-                Ok(()) => self.evaluate(row, place, stop, sink),
+                Err(reason) => sink.reject(index, stop - index, reason),
+                Ok(()) => self.evaluate(row, index, stop, sink),
             }
-            place = stop;
+            index = stop;
         }
     }
 }

@@ -55,7 +55,7 @@ impl<'s, 'a> Grid<'s, 'a> {
         };
         grid.priced = (0..grid.block_axes.count())
             .into_par_iter()
-            .map(|place| grid.price(&grid.block_axes.digits(place)))
+            .map(|index| grid.price(&grid.block_axes.digits(index)))
             .collect();
         grid
     }
@@ -64,8 +64,8 @@ impl<'s, 'a> Grid<'s, 'a> {
     pub(super) fn priced(&self, platform: usize, digits: &Digits) -> Option<&PricedModel> {
         let mut digits = *digits;
         digits[PLATFORM] = platform;
-        let place = usize::try_from(self.block_axes.place(&digits)).ok()?;
-        self.priced.get(place)?.as_ref()
+        let index = usize::try_from(self.block_axes.index(&digits)).ok()?;
+        self.priced.get(index)?.as_ref()
     }
 
     /// Costs of one micro-batch; they depend on the axes of a block alone.

@@ -257,10 +257,10 @@ impl Levels {
     #[inline]
     pub(super) fn keys(&self, digits: &Digits) -> Keys {
         Keys {
-            paces: self.paces.axes.place(digits),
-            exchanges: self.exchanges.axes.place(digits),
-            kept: self.kept.axes.place(digits),
-            resident: self.resident.axes.place(digits),
+            paces: self.paces.axes.index(digits),
+            exchanges: self.exchanges.axes.index(digits),
+            kept: self.kept.axes.index(digits),
+            resident: self.resident.axes.index(digits),
         }
     }
 

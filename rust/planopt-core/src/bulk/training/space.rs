@@ -43,7 +43,7 @@ pub(super) struct Address {
     pub(super) keys: Keys,
 }
 
-/// A space of training candidates, each known by its place.
+/// A space of training candidates, each known by its index.
 #[derive(Clone, Debug)]
 pub struct TrainingSpace<'s, 'a> {
     pub(super) grid: Grid<'s, 'a>,
@@ -84,8 +84,8 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
     }
 
     /// The platform and the layout of a candidate, with the batch of its step.
-    pub fn candidate(&self, place: u64) -> (&Platform<'a>, Layout, u32) {
-        let digits = self.grid.radix.digits(place);
+    pub fn candidate(&self, index: u64) -> (&Platform<'a>, Layout, u32) {
+        let digits = self.grid.radix.digits(index);
         let layout = self.grid.axes.layout(&digits);
         let micro_batches = self.grid.axes.rounds[digits[ROUNDS]] * layout.pp;
         let batch = micro_batches * layout.batch * layout.dp;
@@ -94,11 +94,11 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
 
     /// Where what a row is put together of is.
     #[inline]
-    pub(super) fn address(&self, place: u64) -> Address {
-        let digits = self.grid.radix.digits(place);
+    pub(super) fn address(&self, index: u64) -> Address {
+        let digits = self.grid.radix.digits(index);
         Address {
             digits,
-            checked: usize::try_from(self.check_axes.place(&digits)).unwrap_or(usize::MAX),
+            checked: usize::try_from(self.check_axes.index(&digits)).unwrap_or(usize::MAX),
             keys: self.levels.keys(&digits),
         }
     }
@@ -141,9 +141,9 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
     /// Checks each way to lay out on each platform once, and makes the clusters that are needed.
     fn check(&mut self) {
         let layouts: Vec<Result<u32, Rejected>> = (0..self.check_axes.count())
-            .map(|place| {
+            .map(|index| {
                 self.grid
-                    .accelerators(&self.grid.axes.layout(&self.check_axes.digits(place)))
+                    .accelerators(&self.grid.axes.layout(&self.check_axes.digits(index)))
             })
             .collect();
         let mut sizes: Vec<u32> = layouts.iter().filter_map(|size| size.ok()).collect();
@@ -159,10 +159,10 @@ impl<'s, 'a> TrainingSpace<'s, 'a> {
         self.checked = layouts
             .into_par_iter()
             .enumerate()
-            .map(|(place, accelerators)| {
+            .map(|(index, accelerators)| {
                 let accelerators = accelerators?;
                 let size = sizes.partition_point(|other| *other < accelerators);
-                let digits = self.check_axes.digits(place as u64);
+                let digits = self.check_axes.digits(index as u64);
                 let platform = &self.grid.platforms[digits[PLATFORM]];
                 let cluster = platform.clusters.get(size).and_then(Option::as_ref);
                 platform.check(&self.grid.axes.layout(&digits), cluster)?;

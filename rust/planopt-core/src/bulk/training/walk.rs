@@ -1,4 +1,4 @@
-//! From place to place in a space: what neighbours share is kept.
+//! From one index to another of a space: what neighbours share is kept.
 
 use super::axes::{PIPELINE, PLATFORM, Pipeline};
 use super::columns::TrainingColumns;
@@ -13,7 +13,7 @@ use crate::bulk::walk::{Candidates, Walk};
 #[derive(Debug)]
 pub struct TrainingWalker<'w, 's, 'a> {
     space: &'w TrainingSpace<'s, 'a>,
-    /// Place of the row that is prepared, and its pipeline.
+    /// Index of the row that is prepared, and its pipeline.
     at: Option<(u64, usize)>,
     row: Row,
     known: Known,
@@ -33,7 +33,7 @@ enum Sought {
 }
 
 impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
-    /// At no place yet.
+    /// At no candidate yet.
     pub fn new(space: &'w TrainingSpace<'s, 'a>) -> Self {
         Self {
             space,
@@ -45,19 +45,19 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         }
     }
 
-    /// Evaluates the candidates of the prepared row from `place` to `stop`: those that fit, and
+    /// Evaluates the candidates of the prepared row from `index` to `stop`: those that fit, and
     /// memory never falls along a row.
-    fn evaluate(&mut self, row: u64, place: u64, stop: u64, sink: &mut impl Sink<TrainingColumns>) {
-        let lane = |place: u64| usize::try_from(place - row).unwrap_or(usize::MAX);
+    fn evaluate(&mut self, row: u64, index: u64, stop: u64, sink: &mut impl Sink<TrainingColumns>) {
+        let lane = |index: u64| usize::try_from(index - row).unwrap_or(usize::MAX);
         let Some((_, pipeline)) = self.at else {
             return;
         };
         let steps = &self.space.steps[pipeline];
-        let fitting = self.fitting(&steps.micro_batches[lane(place)..lane(stop)]);
+        let fitting = self.fitting(&steps.micro_batches[lane(index)..lane(stop)]);
         let mut done = 0;
         while done < fitting {
             let count = (fitting - done).min(LANES);
-            let from = lane(place) + done;
+            let from = lane(index) + done;
             evaluate(
                 &self.row,
                 &steps.micro_batches[from..from + count],
@@ -65,12 +65,12 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
                 &mut self.closing,
                 &mut self.columns,
             );
-            sink.accept(place + done as u64, count, &self.columns);
+            sink.accept(index + done as u64, count, &self.columns);
             done += count;
         }
-        let rest = stop - place - done as u64;
+        let rest = stop - index - done as u64;
         if rest > 0 {
-            sink.reject(place + done as u64, rest, Rejected::Memory);
+            sink.reject(index + done as u64, rest, Rejected::Memory);
         }
     }
 
@@ -84,34 +84,34 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         }
     }
 
-    /// Evaluates the candidates of a row from `place` to `stop`.
+    /// Evaluates the candidates of a row from `index` to `stop`.
     fn walk_row(
         &mut self,
         address: &Address,
-        place: u64,
+        index: u64,
         stop: u64,
         sink: &mut impl Sink<TrainingColumns>,
     ) {
-        let row = place / self.space.row_length() * self.space.row_length();
+        let row = index / self.space.row_length() * self.space.row_length();
         match self.seek(row, address, |price, days| {
-            sink.prune(stop - place, price, days)
+            sink.prune(stop - index, price, days)
         }) {
-            Err(reason) => sink.reject(place, stop - place, reason),
-            Ok(Sought::Ready) => self.evaluate(row, place, stop, sink),
+            Err(reason) => sink.reject(index, stop - index, reason),
+            Ok(Sought::Ready) => self.evaluate(row, index, stop, sink),
             Ok(Sought::Pruned) => {}
         }
     }
 
-    /// Prepares the row that starts at `place`, unless `prune` says of its price and a bound of its
+    /// Prepares the row that starts at `index`, unless `prune` says of its price and a bound of its
     /// days that it cannot matter.
     fn seek(
         &mut self,
-        place: u64,
+        index: u64,
         address: &Address,
         prune: impl FnOnce(f64, f64) -> bool,
     ) -> Result<Sought, Rejected> {
         let space = self.space;
-        if self.at.is_some_and(|(at, _)| at == place) {
+        if self.at.is_some_and(|(at, _)| at == index) {
             return Ok(Sought::Ready);
         }
         self.at = None;
@@ -163,7 +163,7 @@ impl<'w, 's, 'a> TrainingWalker<'w, 's, 'a> {
         row.flops_over_peak = space.flops_per_token / (cluster.accelerators * row.peak);
         row.usd_per_hour = cluster.usd_per_hour;
         row.duty = subject.assumptions.cost.duty;
-        self.at = Some((place, pipeline));
+        self.at = Some((index, pipeline));
         Ok(Sought::Ready)
     }
 }
@@ -173,24 +173,24 @@ impl Walk for TrainingWalker<'_, '_, '_> {
 
     fn walk(&mut self, start: u64, end: u64, sink: &mut impl Sink<TrainingColumns>) {
         let length = self.space.row_length();
-        let mut place = start;
-        while place < end {
-            let stop = end.min((place / length + 1) * length);
-            self.walk_row(&self.space.address(place), place, stop, sink);
-            place = stop;
+        let mut index = start;
+        while index < end {
+            let stop = end.min((index / length + 1) * length);
+            self.walk_row(&self.space.address(index), index, stop, sink);
+            index = stop;
         }
     }
 
-    fn visit(&mut self, places: &[u64], sink: &mut impl Sink<TrainingColumns>) {
+    fn visit(&mut self, indices: &[u64], sink: &mut impl Sink<TrainingColumns>) {
         let mut rows = [Address::default(); FETCHED];
-        for places in places.chunks(FETCHED) {
-            let rows = &mut rows[..places.len()];
-            for (row, &place) in rows.iter_mut().zip(places) {
-                *row = self.space.address(place);
+        for indices in indices.chunks(FETCHED) {
+            let rows = &mut rows[..indices.len()];
+            for (row, &index) in rows.iter_mut().zip(indices) {
+                *row = self.space.address(index);
             }
             self.space.fetch(rows);
-            for (row, &place) in rows.iter().zip(places) {
-                self.walk_row(row, place, place + 1, sink);
+            for (row, &index) in rows.iter().zip(indices) {
+                self.walk_row(row, index, index + 1, sink);
             }
         }
     }

@@ -31,12 +31,12 @@ pub struct FrontOptions {
 /// Spaces whose candidates can be told in words.
 pub(crate) trait Described: Candidates {
     /// What a candidate is, by the names of the request.
-    fn describe(&self, place: u64) -> Value;
+    fn describe(&self, index: u64) -> Value;
 }
 
 impl Described for TrainingSpace<'_, '_> {
-    fn describe(&self, place: u64) -> Value {
-        let (platform, layout, global_batch) = self.candidate(place);
+    fn describe(&self, index: u64) -> Value {
+        let (platform, layout, global_batch) = self.candidate(index);
         json!({
             "accelerator": platform.system.accelerator.id,
             "host": platform.system.host.id,
@@ -59,8 +59,8 @@ impl Described for TrainingSpace<'_, '_> {
 }
 
 impl Described for ServingSpace<'_, '_> {
-    fn describe(&self, place: u64) -> Value {
-        let (platform, question, layout) = self.candidate(place);
+    fn describe(&self, index: u64) -> Value {
+        let (platform, question, layout) = self.candidate(index);
         json!({
             "accelerator": platform.system.accelerator.id,
             "host": platform.system.host.id,
@@ -86,7 +86,7 @@ impl Described for ServingSpace<'_, '_> {
 struct Row<'r>(&'r mut Map<String, Value>);
 
 impl<C: Figures> Sink<C> for Row<'_> {
-    fn accept(&mut self, _place: u64, _count: usize, columns: &C) {
+    fn accept(&mut self, _index: u64, _count: usize, columns: &C) {
         columns.with(|columns| {
             for (name, column) in C::NAMES.iter().zip(columns) {
                 self.0.insert((*name).to_owned(), column[0].into());
@@ -94,7 +94,7 @@ impl<C: Figures> Sink<C> for Row<'_> {
         });
     }
 
-    fn reject(&mut self, _place: u64, _count: u64, _reason: Rejected) {}
+    fn reject(&mut self, _index: u64, _count: u64, _reason: Rejected) {}
 }
 
 /// The front of a part of a space.
@@ -119,11 +119,11 @@ pub(super) fn front_of<S: Described>(
     let mut walker = space.walker();
     let rows = found.front.points().iter().map(|point| {
         let mut row = Map::new();
-        row.insert("place".to_owned(), point.place.into());
-        if let Value::Object(words) = space.describe(point.place) {
+        row.insert("index".to_owned(), point.index.into());
+        if let Value::Object(words) = space.describe(point.index) {
             row.extend(words);
         }
-        walker.walk(point.place, point.place + 1, &mut Row(&mut row));
+        walker.walk(point.index, point.index + 1, &mut Row(&mut row));
         row
     });
     let rows = rows.collect();

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// From one place to the next of random access: odd, and far from any short period modulo the
+/// From one index to the next of random access: odd, and far from any short period modulo the
 /// size of a space (2^64 over the golden ratio).
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -121,11 +121,11 @@ fn figures<S: Candidates>(space: &S, start: u64, end: u64, stop: &AtomicBool) ->
     let mut table = Table::of::<S::Columns>();
     let mut walker = space.walker();
     let end = end.min(space.count());
-    let mut place = start;
-    while place < end && !stop.load(Ordering::Relaxed) {
-        let next = end.min(place + FIGURES_AT_ONCE);
-        walker.walk(place, next, &mut table);
-        place = next;
+    let mut index = start;
+    while index < end && !stop.load(Ordering::Relaxed) {
+        let next = end.min(index + FIGURES_AT_ONCE);
+        walker.walk(index, next, &mut table);
+        index = next;
     }
     table
 }
@@ -134,7 +134,7 @@ fn figures<S: Candidates>(space: &S, start: u64, end: u64, stop: &AtomicBool) ->
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// Every candidate, in the order of their places.
+    /// Every candidate, in the order of their indices.
     Bulk,
     /// Single candidates, each far from the last.
     Random,
@@ -171,9 +171,9 @@ fn bench<'w, S: Candidates>(space: &'w S, options: BenchOptions, stop: &AtomicBo
         match options.access {
             Access::Bulk => walker.walk(start, end, tally),
             Access::Random => {
-                let place = |sample: u64| sample.wrapping_mul(STRIDE) % count;
-                let places: Vec<u64> = (start..end).map(place).collect();
-                walker.visit(&places, tally);
+                let index = |sample: u64| sample.wrapping_mul(STRIDE) % count;
+                let indices: Vec<u64> = (start..end).map(index).collect();
+                walker.visit(&indices, tally);
             }
         }
     };
