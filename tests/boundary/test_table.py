@@ -1,4 +1,4 @@
-"""Figures of candidates are handed over without a copy: the same address everywhere."""
+"""Metrics of candidates are handed over without a copy: the same address everywhere."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from planopt import _native
 from planopt.catalog.open import open_catalog
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweeps.fronts import figures, front
+from planopt.sweeps.fronts import metrics, front
 from planopt.sweeps.spaces import read_space
 
 SPACE = "training"
@@ -17,7 +17,7 @@ SPACE = "training"
 
 
 def table(start: int, length: int) -> _native.Table:
-    return figures(SPACE, start, start + length)
+    return metrics(SPACE, start, start + length)
 
 
 @settings(max_examples=20, deadline=None)
@@ -72,7 +72,7 @@ def test_what_there_is_not_is_told() -> None:
         table(0, 1).column("speed")
     count = open_catalog().native.space_count(written(read_space(SPACE).request))
     with pytest.raises(InputError) as refused:
-        figures(SPACE, 0, count + 1)
+        metrics(SPACE, 0, count + 1)
     assert refused.value.diagnostics[0].code == "E003"
     with pytest.raises(InputError):
-        figures(SPACE, -1, 5)
+        metrics(SPACE, -1, 5)

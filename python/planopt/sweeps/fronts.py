@@ -30,14 +30,14 @@ def front(
     catalog: Sequence[str] = (),
     progress: Callable[[int, int], object] | None = None,
 ) -> list[dict[str, object]]:
-    """Find the front of a space, the cheapest first: index, what it is, all figures."""
+    """Find the front of a space, the cheapest first: index, what it is, all metrics."""
     request = written(read_space(space).request)
     native = open_catalog(catalog, assumptions).native
     found = native.front(request, written({"exhaustive": exhaustive}), progress)
     return decode(found, type=_Front).rows
 
 
-def figures(
+def metrics(
     space: str,
     start: int = 0,
     end: int | None = None,
@@ -45,9 +45,9 @@ def figures(
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
 ) -> Table:
-    """Every figure of candidates that work, as columns that nobody has to copy.
+    """Every metric of candidates that work, as columns that nobody has to copy.
 
-    ``pyarrow.table(figures(...))``, ``polars.from_arrow`` and all others that speak the
+    ``pyarrow.table(metrics(...))``, ``polars.from_arrow`` and all others that speak the
     Arrow PyCapsule protocol take the table as it is; ``numpy.asarray`` takes a column.
     """
     request = written(read_space(space).request)
@@ -62,4 +62,4 @@ def figures(
             value=f"{start}, {last}",
             accepted=f"0 <= start <= end <= {count}",
         )
-    return native.figures(request, start, last)
+    return native.metrics(request, start, last)

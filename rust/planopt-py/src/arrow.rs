@@ -84,17 +84,17 @@ struct StreamParts {
 }
 
 impl Schema {
-    /// Of a table: the index of each candidate, and its figures.
+    /// Of a table: the index of each candidate, and its metrics.
     pub(crate) fn of(table: &Table) -> Self {
-        let figures = table.names.iter().map(|name| Self::new(REAL, name, vec![]));
+        let metrics = table.names.iter().map(|name| Self::new(REAL, name, vec![]));
         let indices = Self::new(UNSIGNED, "index", vec![]);
-        let columns = std::iter::once(indices).chain(figures);
+        let columns = std::iter::once(indices).chain(metrics);
         Self::new(STRUCT, "", columns.collect())
     }
 
     fn new(format: &'static CStr, name: &str, children: Vec<Self>) -> Self {
         let mut parts = Box::new(SchemaParts {
-            // Names of figures are those of fields of a struct, without a zero.
+            // Names of metrics are those of fields of a struct, without a zero.
             name: CString::new(name).unwrap_or_default(),
             children,
             pointers: Vec::new(),
@@ -118,11 +118,11 @@ impl Array {
     /// Of a table, whose columns are not copied.
     pub(crate) fn of(table: &Arc<Table>) -> Self {
         let indices = Self::column(table, table.indices.as_ptr().cast());
-        let figures = table
+        let metrics = table
             .columns
             .iter()
             .map(|column| Self::column(table, column.as_ptr().cast()));
-        let columns = std::iter::once(indices).chain(figures);
+        let columns = std::iter::once(indices).chain(metrics);
         Self::new(table, vec![ptr::null()], columns.collect())
     }
 

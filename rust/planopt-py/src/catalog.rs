@@ -337,10 +337,10 @@ impl Catalog {
         answer(py, found)
     }
 
-    /// Every figure of the candidates of a space from `start` to `end` that work.
-    fn figures(&self, py: Python<'_>, space: &[u8], start: u64, end: u64) -> PyResult<Table> {
+    /// Every metric of the candidates of a space from `start` to `end` that work.
+    fn metrics(&self, py: Python<'_>, space: &[u8], start: u64, end: u64) -> PyResult<Table> {
         let space: space::SpaceRequest = question(py, space)?;
-        let found = interruptible(py, |stop| space.figures(&self.catalog, start, end, stop))?;
+        let found = interruptible(py, |stop| space.metrics(&self.catalog, start, end, stop))?;
         found
             .map(Table::new)
             .map_err(|problems| input_error(py, &problems))

@@ -1,4 +1,4 @@
-//! Figures of many candidates, handed over without a copy: to Arrow by its `PyCapsule` protocol,
+//! Metrics of many candidates, handed over without a copy: to Arrow by its `PyCapsule` protocol,
 //! to `NumPy` by its array interface.
 
 use planopt_core::{bulk, search};
@@ -10,7 +10,7 @@ use pyo3::types::{PyCapsule, PyDict};
 
 use crate::arrow::{Array, Schema, Stream};
 
-/// Every figure of candidates that work.
+/// Every metric of candidates that work.
 #[pyclass(frozen, module = "planopt._native")]
 pub(crate) struct Table {
     table: Arc<bulk::Table>,
@@ -31,11 +31,11 @@ impl Table {
         self.table.indices.len()
     }
 
-    /// Names of the columns: the index of each candidate, and its figures.
+    /// Names of the columns: the index of each candidate, and its metrics.
     #[getter]
     fn names(&self) -> Vec<&'static str> {
-        let figures = self.table.names.iter().copied();
-        std::iter::once("index").chain(figures).collect()
+        let metrics = self.table.names.iter().copied();
+        std::iter::once("index").chain(metrics).collect()
     }
 
     /// One column, for `numpy.asarray`.
@@ -45,14 +45,14 @@ impl Table {
     /// `KeyError`
     ///     If there is none of this name.
     fn column(&self, name: &str) -> PyResult<Column> {
-        let figure = if name == "index" {
+        let metric = if name == "index" {
             None
         } else {
             let found = self.table.names.iter().position(|other| *other == name);
             Some(found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?)
         };
         Ok(Column {
-            of: Of::Table(Arc::clone(&self.table), figure),
+            of: Of::Table(Arc::clone(&self.table), metric),
         })
     }
 
@@ -90,7 +90,7 @@ pub(crate) struct Column {
 
 /// Whose column it is.
 enum Of {
-    /// A figure of candidates, or their indices.
+    /// A metric of candidates, or their indices.
     Table(Arc<bulk::Table>, Option<usize>),
     /// A column of rows that can be bought.
     Rows(
@@ -118,7 +118,7 @@ impl Column {
     fn values(&self) -> Values {
         match &self.of {
             Of::Table(table, None) => located(&table.indices, "u8"),
-            Of::Table(table, Some(figure)) => located(&table.columns[*figure], "f8"),
+            Of::Table(table, Some(metric)) => located(&table.columns[*metric], "f8"),
             Of::Rows(rows, find, name) => find(rows, name).unwrap_or_default(),
         }
     }

@@ -1,9 +1,9 @@
-//! What all figures of all candidates come to, whatever the order they are met in.
+//! What all metrics of all candidates come to, whatever the order they are met in.
 
-use super::columns::{Column, Figures, LANES};
+use super::columns::{Column, LANES, Metrics};
 use multiversion::multiversion;
 
-/// How far bits move between two figures, so that none stands for another; odd, and no divisor of
+/// How far bits move between two metrics, so that none stands for another; odd, and no divisor of
 /// the 64 bits.
 const ROTATION: u32 = 23;
 
@@ -11,7 +11,7 @@ const ROTATION: u32 = 23;
 /// generators", 2014.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A sum of one number per candidate, which its index and the bits of all of its figures make.
+/// A sum of one number per candidate, which its index and the bits of all of its metrics make.
 ///
 /// Sums do not depend on order: any number of threads and any size of chunks have the same one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub struct Checksum(pub u64);
 
 impl Checksum {
     /// Adds `count` candidates, the first at `index`.
-    pub fn fold(&mut self, index: u64, count: usize, columns: &impl Figures) {
-        let sum = columns.with(|figures| sum(index, count, figures));
+    pub fn fold(&mut self, index: u64, count: usize, columns: &impl Metrics) {
+        let sum = columns.with(|metrics| sum(index, count, metrics));
         self.0 = self.0.wrapping_add(sum);
     }
 
@@ -36,20 +36,20 @@ impl Checksum {
     "x86_64+avx2+fma",
     "aarch64+neon"
 ))]
-fn sum(index: u64, count: usize, figures: &[&Column]) -> u64 {
+fn sum(index: u64, count: usize, metrics: &[&Column]) -> u64 {
     let count = count.min(LANES);
     let mut mixed = [0_u64; LANES];
     for (own, index) in mixed[..count].iter_mut().zip(index..) {
         *own = index.wrapping_mul(SPREAD);
     }
-    for column in figures {
-        for (own, figure) in mixed[..count].iter_mut().zip(&column[..count]) {
-            *own = (*own ^ figure.to_bits()).rotate_left(ROTATION);
+    for column in metrics {
+        for (own, metric) in mixed[..count].iter_mut().zip(&column[..count]) {
+            *own = (*own ^ metric.to_bits()).rotate_left(ROTATION);
         }
     }
     let mut sum = 0_u64;
     for own in &mixed[..count] {
-        // Not linear: figures that change places between candidates change the sum.
+        // Not linear: metrics that change places between candidates change the sum.
         let folded = (own ^ (own >> 32)).wrapping_mul(SPREAD);
         sum = sum.wrapping_add(folded ^ (folded >> 29));
     }

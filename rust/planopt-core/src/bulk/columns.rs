@@ -1,13 +1,13 @@
-//! Figures of candidates, side by side.
+//! Metrics of candidates, side by side.
 
 /// Candidates that stand side by side.
 pub const LANES: usize = 64;
 
-/// One figure of up to [`LANES`] candidates.
+/// One metric of up to [`LANES`] candidates.
 pub type Column = [f64; LANES];
 
-/// All figures of up to [`LANES`] candidates.
-pub trait Figures: Default + Clone + Send {
+/// All metrics of up to [`LANES`] candidates.
+pub trait Metrics: Default + Clone + Send {
     /// Their names.
     const NAMES: &'static [&'static str];
 
@@ -17,25 +17,25 @@ pub trait Figures: Default + Clone + Send {
 
 /// A struct of columns, with the names of its fields.
 macro_rules! columns {
-    ($(#[$about:meta])* $name:ident { $($figure:ident),+ $(,)? }) => {
+    ($(#[$about:meta])* $name:ident { $($metric:ident),+ $(,)? }) => {
         $(#[$about])*
         #[derive(Clone, Debug)]
-        #[expect(missing_docs, reason = "the evaluation's figures under their names, with units")]
+        #[expect(missing_docs, reason = "the evaluation's metrics under their names, with units")]
         pub struct $name {
-            $(pub $figure: $crate::bulk::Column),+
+            $(pub $metric: $crate::bulk::Column),+
         }
 
         impl Default for $name {
             fn default() -> Self {
-                Self { $($figure: [0.0; $crate::bulk::LANES]),+ }
+                Self { $($metric: [0.0; $crate::bulk::LANES]),+ }
             }
         }
 
-        impl $crate::bulk::Figures for $name {
-            const NAMES: &'static [&'static str] = &[$(stringify!($figure)),+];
+        impl $crate::bulk::Metrics for $name {
+            const NAMES: &'static [&'static str] = &[$(stringify!($metric)),+];
 
             fn with<T>(&self, work: impl FnOnce(&[&$crate::bulk::Column]) -> T) -> T {
-                work(&[$(&self.$figure),+])
+                work(&[$(&self.$metric),+])
             }
         }
     };

@@ -1,12 +1,12 @@
 //! The Pareto front of a space, in constant memory: price against time.
 
-use super::columns::{Column, Figures};
+use super::columns::{Column, Metrics};
 use super::sink::{Rejected, Sink, Tally};
 
-/// A candidate on the front; of both figures the less the better.
+/// A candidate on the front; of both metrics the less the better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// The first figure.
+    /// The first metric.
     pub price: f64,
     /// The second.
     pub time: f64,
@@ -65,8 +65,8 @@ impl Front {
     }
 }
 
-/// Figures that a front is made of.
-pub trait Ranked: Figures {
+/// Metrics that a front is made of.
+pub trait Ranked: Metrics {
     /// Price and time of the candidate in a lane.
     fn ranked(&self) -> [&Column; 2];
 }

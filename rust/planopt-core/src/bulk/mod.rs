@@ -20,7 +20,7 @@ pub mod training;
 mod walk;
 
 pub use self::checksum::Checksum;
-pub use self::columns::{Column, Figures, LANES};
+pub use self::columns::{Column, LANES, Metrics};
 pub use self::front::{Front, FrontSink, Point, Ranked};
 pub use self::progress::Course;
 pub use self::radix::Radix;

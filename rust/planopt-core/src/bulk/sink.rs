@@ -1,7 +1,7 @@
 //! What becomes of evaluated candidates.
 
 use super::checksum::Checksum;
-use super::columns::Figures;
+use super::columns::Metrics;
 
 /// Why a whole row, or the end of one, is out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +62,16 @@ pub trait Sink<Columns> {
     }
 }
 
-/// Counts candidates and folds all their figures.
+/// Counts candidates and folds all their metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Candidates that work, every figure of which is in the checksum.
+    /// Candidates that work, every metric of which is in the checksum.
     pub evaluated: u64,
     /// Candidates that do not work, by [`Rejected`].
     pub rejected: [u64; Rejected::ALL.len()],
     /// Candidates that were passed over because a bound showed that they cannot matter.
     pub pruned: u64,
-    /// Of all figures.
+    /// Of all metrics.
     pub checksum: Checksum,
 }
 
@@ -108,7 +108,7 @@ impl Tally {
     }
 }
 
-impl<C: Figures> Sink<C> for Tally {
+impl<C: Metrics> Sink<C> for Tally {
     fn accept(&mut self, index: u64, count: usize, columns: &C) {
         self.evaluated += count as u64;
         self.checksum.fold(index, count, columns);

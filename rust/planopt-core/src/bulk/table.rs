@@ -1,22 +1,22 @@
-//! All figures of candidates, column by column.
+//! All metrics of candidates, column by column.
 
-use super::columns::Figures;
+use super::columns::Metrics;
 use super::sink::{Rejected, Sink};
 
-/// Every figure of the candidates that work, in the order of their indices.
+/// Every metric of the candidates that work, in the order of their indices.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     /// Which candidates.
     pub indices: Vec<u64>,
-    /// Names of the figures.
+    /// Names of the metrics.
     pub names: &'static [&'static str],
-    /// Each figure of all of them.
+    /// Each metric of all of them.
     pub columns: Vec<Vec<f64>>,
 }
 
 impl Table {
     /// With no candidates yet.
-    pub fn of<C: Figures>() -> Self {
+    pub fn of<C: Metrics>() -> Self {
         Self {
             indices: Vec::new(),
             names: C::NAMES,
@@ -25,7 +25,7 @@ impl Table {
     }
 }
 
-impl<C: Figures> Sink<C> for Table {
+impl<C: Metrics> Sink<C> for Table {
     fn accept(&mut self, index: u64, count: usize, columns: &C) {
         self.indices.extend((index..).take(count));
         columns.with(|columns| {

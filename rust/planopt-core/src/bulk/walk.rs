@@ -1,14 +1,14 @@
 //! Through a space: in one go, in chunks on all cores, or to single candidates.
 
-use super::columns::Figures;
+use super::columns::Metrics;
 use super::front::{Front, FrontSink, Ranked};
 use super::sink::{Sink, Tally};
 use rayon::prelude::*;
 
 /// Goes from one index to another of a space.
 pub trait Walk {
-    /// Figures of its candidates.
-    type Columns: Figures;
+    /// Metrics of its candidates.
+    type Columns: Metrics;
 
     /// Evaluates the candidates from `start` to `end`.
     fn walk(&mut self, start: u64, end: u64, sink: &mut impl Sink<Self::Columns>);
@@ -23,7 +23,7 @@ pub trait Walk {
 
 /// A numbered space of candidates.
 pub trait Candidates: Sync {
-    /// Figures of its candidates, of which a front can be made.
+    /// Metrics of its candidates, of which a front can be made.
     type Columns: Ranked;
 
     /// What goes through it; one of each thread.

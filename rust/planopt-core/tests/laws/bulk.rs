@@ -1,8 +1,8 @@
-//! Evaluation in bulk is the single evaluation, many times at once: within 1e-12 of each figure,
+//! Evaluation in bulk is the single evaluation, many times at once: within 1e-12 of each metric,
 //! and bit for bit the same in any order and chunks.
 
 use planopt_core::bulk::training::TrainingSpace;
-use planopt_core::bulk::{Candidates, Figures, Rejected, Sink, Tally, Walk, front, tally};
+use planopt_core::bulk::{Candidates, Metrics, Rejected, Sink, Tally, Walk, front, tally};
 use planopt_core::catalog::Catalog;
 use planopt_core::hardware::HardwareSpec;
 use planopt_core::request::space::{
@@ -29,16 +29,16 @@ const WINDOW: u64 = 4096;
 /// Keeps what it is given of one candidate.
 #[derive(Default)]
 struct One {
-    figures: Option<Vec<(&'static str, f64)>>,
+    metrics: Option<Vec<(&'static str, f64)>>,
     rejected: Option<Rejected>,
 }
 
-impl<C: Figures> Sink<C> for One {
+impl<C: Metrics> Sink<C> for One {
     fn accept(&mut self, _index: u64, count: usize, columns: &C) {
         assert_eq!(count, 1);
         let values = columns.with(|columns| columns.iter().map(|column| column[0]).collect());
         let values: Vec<f64> = values;
-        self.figures = Some(C::NAMES.iter().copied().zip(values).collect());
+        self.metrics = Some(C::NAMES.iter().copied().zip(values).collect());
     }
 
     fn reject(&mut self, _index: u64, count: u64, reason: Rejected) {
@@ -51,7 +51,7 @@ impl<C: Figures> Sink<C> for One {
 #[derive(Default)]
 struct First(Option<u64>);
 
-impl<C: Figures> Sink<C> for First {
+impl<C: Metrics> Sink<C> for First {
     fn accept(&mut self, index: u64, _count: usize, _columns: &C) {
         self.0.get_or_insert(index);
     }
@@ -132,22 +132,22 @@ fn single(space: &TrainingSpace, request: &TrainingSpaceRequest, index: u64) -> 
     }
 }
 
-/// A figure by its name anywhere in an answer, not within lists.
-fn figure(answer: &Value, name: &str) -> Option<f64> {
+/// A metric by its name anywhere in an answer, not within lists.
+fn metric(answer: &Value, name: &str) -> Option<f64> {
     let own = answer.get(name).and_then(Value::as_f64);
     own.or_else(|| {
         let parts = answer.as_object()?.values();
         parts
             .filter(|part| part.is_object())
-            .find_map(|part| figure(part, name))
+            .find_map(|part| metric(part, name))
     })
 }
 
-/// Holds the figures of one candidate against an answer; differences are relative to `scale`
-/// where a figure is a difference itself.
-fn agree(figures: &[(&str, f64)], expected: impl Fn(&str) -> Option<f64>) -> Result<(), String> {
+/// Holds the metrics of one candidate against an answer; differences are relative to `scale`
+/// where a metric is a difference itself.
+fn agree(metrics: &[(&str, f64)], expected: impl Fn(&str) -> Option<f64>) -> Result<(), String> {
     let step = expected("step_seconds").unwrap_or(0.0);
-    for &(name, found) in figures {
+    for &(name, found) in metrics {
         let Some(wanted) = expected(name) else {
             return Err(format!("{name} is {found} and not in the answer"));
         };
@@ -172,12 +172,12 @@ fn check_training(catalog: &Catalog, request: &TrainingSpaceRequest, seeds: &[u6
             let asked = single(space, request, index);
             let answer = evaluate_training(catalog, &asked).expect("a candidate of a space");
             let answer = serde_json::to_value(answer).expect("an answer");
-            if let Some(figures) = one.figures {
+            if let Some(metrics) = one.metrics {
                 accepted += 1;
                 assert_eq!(answer["feasible"], json!(true), "{index}");
-                let found = agree(&figures, |name| match answer.get(name) {
+                let found = agree(&metrics, |name| match answer.get(name) {
                     Some(own) if own.is_number() => own.as_f64(),
-                    _ => figure(&answer["memory"], name).or_else(|| figure(&answer["cost"], name)),
+                    _ => metric(&answer["memory"], name).or_else(|| metric(&answer["cost"], name)),
                 });
                 found.unwrap_or_else(|problem| panic!("{index}, {asked:?}: {problem}"));
             } else {
@@ -250,10 +250,10 @@ proptest! {
                 }));
                 let answer = evaluate_serving(catalog, &asked).expect("a candidate of a space");
                 let answer = serde_json::to_value(answer).expect("an answer");
-                if let Some(figures) = one.figures {
+                if let Some(metrics) = one.metrics {
                     accepted += 1;
                     prop_assert_eq!(&answer["feasible"], &json!(true), "{}", index);
-                    let found = agree(&figures, |name| match name {
+                    let found = agree(&metrics, |name| match name {
                         "prefill_seconds" => answer["prefill"]["seconds"].as_f64(),
                         "power_watts" => answer["power_watts"].as_f64(),
                         _ => ["memory", "decode", "cost"]

@@ -1,4 +1,4 @@
-//! Figures of serving candidates.
+//! Metrics of serving candidates.
 
 use crate::bulk::columns::{Column, columns};
 use crate::bulk::front::Ranked;

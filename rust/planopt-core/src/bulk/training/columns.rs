@@ -1,4 +1,4 @@
-//! Figures of training candidates.
+//! Metrics of training candidates.
 
 use crate::bulk::columns::{Column, columns};
 use crate::bulk::front::Ranked;

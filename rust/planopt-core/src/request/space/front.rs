@@ -3,7 +3,7 @@
 use super::common::on_threads;
 use crate::bulk::serving::ServingSpace;
 use crate::bulk::training::TrainingSpace;
-use crate::bulk::{Candidates, Course, Figures, Rejected, Sink, Walk, front};
+use crate::bulk::{Candidates, Course, Metrics, Rejected, Sink, Walk, front};
 use crate::document::FrontAnswer;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -82,10 +82,10 @@ impl Described for ServingSpace<'_, '_> {
     }
 }
 
-/// Adds the figures of one candidate to its row.
+/// Adds the metrics of one candidate to its row.
 struct Row<'r>(&'r mut Map<String, Value>);
 
-impl<C: Figures> Sink<C> for Row<'_> {
+impl<C: Metrics> Sink<C> for Row<'_> {
     fn accept(&mut self, _index: u64, _count: usize, columns: &C) {
         columns.with(|columns| {
             for (name, column) in C::NAMES.iter().zip(columns) {

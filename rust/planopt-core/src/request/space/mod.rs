@@ -24,8 +24,8 @@ use std::time::Instant;
 /// size of a space (2^64 over the golden ratio).
 const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Candidates whose figures are collected between two looks at Ctrl-C.
-const FIGURES_AT_ONCE: u64 = 1 << 16;
+/// Candidates whose metrics are collected between two looks at Ctrl-C.
+const CANDIDATES_AT_ONCE: u64 = 1 << 16;
 
 /// A space of candidates of either `kind`.
 #[derive(Clone, Debug, Deserialize)]
@@ -93,12 +93,12 @@ impl SpaceRequest {
         }
     }
 
-    /// Every figure of the candidates from `start` to `end` that work.
+    /// Every metric of the candidates from `start` to `end` that work.
     ///
     /// # Errors
     ///
     /// Everything in the request that is not known or cannot be.
-    pub fn figures(
+    pub fn metrics(
         &self,
         catalog: &Catalog,
         start: u64,
@@ -107,23 +107,23 @@ impl SpaceRequest {
     ) -> Result<Table, Vec<Diagnostic>> {
         match self {
             Self::Training(request) => {
-                with_training_space(catalog, request, |space| figures(space, start, end, stop))
+                with_training_space(catalog, request, |space| metrics(space, start, end, stop))
             }
             Self::Serving(request) => {
-                with_serving_space(catalog, request, |space| figures(space, start, end, stop))
+                with_serving_space(catalog, request, |space| metrics(space, start, end, stop))
             }
         }
     }
 }
 
-/// Every figure of the candidates from `start` to `end` that work.
-fn figures<S: Candidates>(space: &S, start: u64, end: u64, stop: &AtomicBool) -> Table {
+/// Every metric of the candidates from `start` to `end` that work.
+fn metrics<S: Candidates>(space: &S, start: u64, end: u64, stop: &AtomicBool) -> Table {
     let mut table = Table::of::<S::Columns>();
     let mut walker = space.walker();
     let end = end.min(space.count());
     let mut index = start;
     while index < end && !stop.load(Ordering::Relaxed) {
-        let next = end.min(index + FIGURES_AT_ONCE);
+        let next = end.min(index + CANDIDATES_AT_ONCE);
         walker.walk(index, next, &mut table);
         index = next;
     }
