@@ -12,7 +12,7 @@
 //! ```
 //!
 //! where `r` is what may be in the same step, or under way in other micro-batches. A rate at which
-//! that is too late for too many is late.
+//! that is too late for too many violates the SLO.
 
 use super::bound::LARGEST_STEP;
 use super::estimate::Traffic;
@@ -49,13 +49,13 @@ impl Prompt {
     }
 }
 
-/// Requests per second beyond which more than a share `late` of them wait for their first tokens for
+/// Requests per second beyond which more than a `share` of them wait for their first tokens for
 /// longer than `ttft` seconds, where they come independently of each other.
 pub fn most_in_time(
     step: &impl StepTime,
     limits: &EngineLimits,
     traffic: &Traffic,
-    (ttft, late): (f64, f64),
+    (ttft, share): (f64, f64),
 ) -> f64 {
     let prompts = prompts(step, limits, traffic, ttft);
     let mean: f64 = prompts.iter().map(|each| each.share * each.work).sum();
@@ -76,7 +76,7 @@ pub fn most_in_time(
             let below = prompts[at.saturating_sub(1)];
             one.share * f64::midpoint(is_late(one.between(below)), is_late(one))
         };
-        (0..prompts.len()).map(of_stratum).sum::<f64>() <= late
+        (0..prompts.len()).map(of_stratum).sum::<f64>() <= share
     };
     if longest <= 0.0 || !in_time(0.0) {
         return 0.0;

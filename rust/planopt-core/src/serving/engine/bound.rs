@@ -83,19 +83,19 @@ pub fn most_per_second(
     if tpot.is_some_and(|most| again(0.0, 1.0) > most) {
         return 0.0;
     }
-    let (mut sequences, mut late) = (0.0, places);
+    let (mut sequences, mut beyond) = (0.0, places);
     if in_time(places) {
         sequences = places;
     }
-    while late - sequences > CLOSE * late {
-        let middle = f64::midpoint(sequences, late);
+    while beyond - sequences > CLOSE * beyond {
+        let middle = f64::midpoint(sequences, beyond);
         if in_time(middle) {
             sequences = middle;
         } else {
-            late = middle;
+            beyond = middle;
         }
     }
-    let sequences = late;
+    let sequences = beyond;
     // One number is best, and what is carried falls to both sides of it: coarse steps find about
     // where.
     let mut best = (sequences, carried(sequences));

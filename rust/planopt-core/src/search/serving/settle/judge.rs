@@ -13,13 +13,13 @@ use crate::serving::engine::{
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Requests of the first look. Those below [`SHORT`] tell only of what is late by far.
+/// Requests of the first look. Those below [`SHORT`] tell only of what is violated by far.
 const FIRST_LOOK: u64 = 250;
 
 /// Requests below which a look is short.
 const SHORT: u64 = 1_000;
 
-/// Requests of the last look, by how hard a rate has been to decide, where one in twenty may be late;
+/// Requests of the last look, by how hard a rate has been to decide, where one in twenty may be;
 /// the fewer may be, the more it takes until some are.
 pub(super) const LEVELS: [u64; 4] = [4_000, 16_000, 64_000, 256_000];
 const ONE_IN_TWENTY: f64 = 0.05;
@@ -42,7 +42,7 @@ const FINAL_SESSIONS: f64 = 2_000.0;
 const FIRST_SEED: u64 = 98;
 const FINAL_SEED: u64 = 7;
 
-/// Standard errors within which a share of late requests is not told from what is allowed. Half as
+/// Standard errors within which a share of violations is not told from what is allowed. Half as
 /// much stays open with 2 as with 2.86, and the final run catches what slips.
 const TWO_SIGMA: f64 = 2.0;
 
@@ -79,7 +79,7 @@ pub(super) enum Verdict {
     /// The promises are held.
     Good,
     /// They are not.
-    Late,
+    Violating,
     /// So many requests cannot tell.
     Open,
 }
@@ -227,12 +227,15 @@ impl Judge<'_> {
         let LoadReport {
             ttft_seconds: ttft,
             tpot_seconds: tpot,
-            slo_violation: late,
+            slo_violation,
             ..
         } = report;
         match self.goal.at {
             Statistic::Percentile(share) => {
-                vec![(late.ttft, 1.0 - share), (late.tpot, 1.0 - share)]
+                vec![
+                    (slo_violation.ttft, 1.0 - share),
+                    (slo_violation.tpot, 1.0 - share),
+                ]
             }
             Statistic::Mean => [(ttft, self.goal.ttft), (tpot, self.goal.tpot)]
                 .into_iter()
@@ -289,12 +292,12 @@ impl Judge<'_> {
         } else {
             TWO_SIGMA
         };
-        let is_late = |(of, most): &(Share, f64)| of.mean - errors * of.error > *most;
+        let is_violating = |(of, most): &(Share, f64)| of.mean - errors * of.error > *most;
         // Who is refused waits for ever, and so does the mean.
         let no_mean = self.goal.at == Statistic::Mean && report.refused > 0;
         let cannot = report.overloaded && requests >= LEAST_GOOD;
-        if judged.iter().any(is_late) || no_mean || cannot {
-            return Verdict::Late;
+        if judged.iter().any(is_violating) || no_mean || cannot {
+            return Verdict::Violating;
         }
         let within = |errors: f64| {
             let holds = |(of, most): &(Share, f64)| of.mean + errors * of.error <= *most;
@@ -309,7 +312,7 @@ impl Judge<'_> {
     }
 
     /// Requests from which on a look can show that a rate is held: it must be long in times that
-    /// the engine's population turns over, and in those that a user waits before it is late.
+    /// the engine's population turns over, and in those that a user waits before it is a violation.
     fn enough(&self, report: &LoadReport, rate: f64, fluid: f64) -> f64 {
         let least = real(LEAST_GOOD);
         if self.is_closed() {

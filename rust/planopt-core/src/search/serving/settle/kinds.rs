@@ -80,16 +80,16 @@ impl Line<'_> {
 pub(super) struct Bracket {
     /// The largest that was decided to hold, or none.
     pub(super) good: f64,
-    /// The smallest that was decided to be late, if any was.
-    pub(super) late: f64,
+    /// The smallest that was decided to violate the SLO, if any was.
+    pub(super) violating: f64,
     /// The smallest that the longest look left open.
     pub(super) open: f64,
     /// What none can exceed.
     pub(super) fluid: f64,
     /// How long looks may be.
     pub(super) level: usize,
-    /// Rates that were decided to be late.
-    pub(super) lates: u32,
+    /// Rates that were decided to violate it.
+    pub(super) violations: u32,
     /// Output tokens per second at the good rate.
     pub(super) tokens: f64,
     /// Time per output token at it, of which the promise is.
@@ -105,10 +105,11 @@ const TOLD_APART: f64 = 1.0 - 1e-5;
 const REFUSED: f64 = 0.998;
 
 impl Bracket {
-    /// Takes back that a rate holds, which the final run has shown to be late, or not surely good.
+    /// Takes back that a rate holds, which the final run has shown to violate the SLO, or not to be
+    /// surely good.
     pub(super) fn refuse(&mut self, rate: f64, verdict: Verdict) {
         let refused = match verdict {
-            Verdict::Late => &mut self.late,
+            Verdict::Violating => &mut self.violating,
             _ => &mut self.open,
         };
         *refused = refused.min(rate);
@@ -119,7 +120,7 @@ impl Bracket {
 
     /// Whether longer looks may tell what shorter ones have left open; from now on they are taken.
     pub(super) fn look_closer(&mut self) -> bool {
-        let is_longer = self.open < self.late && self.level + 1 < LEVELS.len();
+        let is_longer = self.open < self.violating && self.level + 1 < LEVELS.len();
         if is_longer {
             self.level += 1;
             self.open = f64::INFINITY;
@@ -130,14 +131,17 @@ impl Bracket {
     /// Up to which rate nothing has been refused.
     pub(super) fn worth(&self, is_closed: bool) -> f64 {
         self.below(
-            self.late.min(self.open),
+            self.violating.min(self.open),
             if is_closed { None } else { Some(REFUSED) },
         )
     }
 
-    /// Up to which rate nothing has been decided to be late.
-    pub(super) fn not_late(&self, is_closed: bool) -> f64 {
-        self.below(self.late, if is_closed { None } else { Some(TOLD_APART) })
+    /// Up to which rate nothing has been decided to violate the SLO.
+    pub(super) fn not_violating(&self, is_closed: bool) -> f64 {
+        self.below(
+            self.violating,
+            if is_closed { None } else { Some(TOLD_APART) },
+        )
     }
 
     /// Just below a rate that is refused, or what none can exceed: users are whole.
@@ -350,7 +354,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
     /// Decides a rate of a kind, and keeps what that shows.
     pub(super) fn decide(&self, kind: &mut Kind, rate: f64) -> Verdict {
         let Some(replica) = self.replica(kind) else {
-            return Verdict::Late;
+            return Verdict::Violating;
         };
         let steps = ReplicaSteps {
             replica: &replica,
@@ -375,9 +379,9 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 bracket.tokens = report.tokens_per_second;
                 bracket.tpot = report.tpot_seconds.p95;
             }
-            Verdict::Late => {
-                bracket.late = bracket.late.min(rate);
-                bracket.lates += 1;
+            Verdict::Violating => {
+                bracket.violating = bracket.violating.min(rate);
+                bracket.violations += 1;
             }
             Verdict::Open => bracket.open = bracket.open.min(rate),
         }
@@ -385,14 +389,15 @@ impl<'s, 'a> Kinds<'s, 'a> {
     }
 
     /// Decides a rate of a kind. Where nothing is known of it a lower one comes first, above where the
-    /// closed form puts the most: what is late there need not be asked again at each rate between.
+    /// closed form puts the most: what violates the SLO there need not be asked again at each rate
+    /// between.
     pub(super) fn look(&self, kind: &mut Kind, rate: f64) -> Verdict {
         if !kind.bracket.is_known() {
             let about = self.estimated(kind).unwrap_or(0.0);
             let first = (ABOVE_ESTIMATE * about).max(FAR_BELOW * rate);
             let first = rounded(first, self.judge.is_closed());
-            if first < rate && self.decide(kind, first) == Verdict::Late {
-                return Verdict::Late;
+            if first < rate && self.decide(kind, first) == Verdict::Violating {
+                return Verdict::Violating;
             }
         }
         self.decide(kind, rate)
@@ -434,7 +439,8 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 let verdict = self.decide(kind, rate_now);
                 let Some(step) = steps.next() else { return };
                 match (verdict, grows) {
-                    (Verdict::Good, Some(false)) | (Verdict::Late | Verdict::Open, Some(true)) => {
+                    (Verdict::Good, Some(false))
+                    | (Verdict::Violating | Verdict::Open, Some(true)) => {
                         break;
                     }
                     (Verdict::Good, _) => {
@@ -445,12 +451,12 @@ impl<'s, 'a> Kinds<'s, 'a> {
                         }
                     }
                     // What is left open may be good: what surely is lies below it.
-                    (Verdict::Late | Verdict::Open, _) => {
+                    (Verdict::Violating | Verdict::Open, _) => {
                         grows = Some(false);
                         rate /= step;
                         if rate < least || (is_closed && rate < 1.0) {
-                            if verdict == Verdict::Late {
-                                kind.bracket.late = kind.bracket.late.min(least);
+                            if verdict == Verdict::Violating {
+                                kind.bracket.violating = kind.bracket.violating.min(least);
                             }
                             break;
                         }
@@ -501,7 +507,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
     /// Runs so many replicas at a rate of each for as long as a plan needs, by the steps themselves.
     pub(super) fn last(&self, kind: &Kind, replicas: u32, rate: f64) -> (Verdict, LoadReport) {
         let Some(replica) = self.replica(kind) else {
-            return (Verdict::Late, LoadReport::default());
+            return (Verdict::Violating, LoadReport::default());
         };
         let steps = ReplicaSteps {
             replica: &replica,
@@ -575,7 +581,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
 impl Bracket {
     /// Whether any rate has been decided.
     fn is_known(&self) -> bool {
-        self.late.is_finite() || self.good > 0.0
+        self.violating.is_finite() || self.good > 0.0
     }
 }
 
@@ -691,7 +697,7 @@ fn of_candidate<'a>(
         in_flight,
         most,
         bracket: Bracket {
-            late: f64::INFINITY,
+            violating: f64::INFINITY,
             open: f64::INFINITY,
             fluid,
             ..Bracket::default()
@@ -709,13 +715,13 @@ mod tests {
     #[test]
     fn what_short_looks_leave_open_is_refused_until_longer_ones_are_taken() {
         let mut bracket = Bracket {
-            late: 9.0,
+            violating: 9.0,
             open: 5.0,
             fluid: 9.0,
             ..Bracket::default()
         };
         assert!(bracket.worth(true) < 5.0);
-        assert!(bracket.not_late(true) >= 5.0);
+        assert!(bracket.not_violating(true) >= 5.0);
         for level in 1..LEVELS.len() {
             assert!(bracket.look_closer());
             assert_eq!(bracket.level, level);
@@ -727,23 +733,23 @@ mod tests {
     }
 
     #[test]
-    fn the_most_that_any_can_may_be_late_too() {
+    fn the_most_that_any_can_may_violate_too() {
         let mut bracket = Bracket {
-            late: f64::INFINITY,
+            violating: f64::INFINITY,
             open: f64::INFINITY,
             fluid: 2.0,
             ..Bracket::default()
         };
-        assert!(bracket.worth(true) > 1.5 && bracket.not_late(true) > 1.5);
-        bracket.late = 2.0;
+        assert!(bracket.worth(true) > 1.5 && bracket.not_violating(true) > 1.5);
+        bracket.violating = 2.0;
         assert!(bracket.worth(true) < 1.5 && bracket.worth(false) < 2.0);
-        assert!(bracket.not_late(true) < 1.5 && bracket.not_late(false) < 2.0);
+        assert!(bracket.not_violating(true) < 1.5 && bracket.not_violating(false) < 2.0);
     }
 
     #[test]
-    fn what_is_late_needs_no_longer_look() {
+    fn what_violates_needs_no_longer_look() {
         let mut bracket = Bracket {
-            late: 4.0,
+            violating: 4.0,
             open: 5.0,
             fluid: 9.0,
             ..Bracket::default()

@@ -1,9 +1,9 @@
 //! The loop that proves a plan: a bound, short simulations, and a final run.
 //!
 //! Each kind of replica has two rates: the largest that a simulation has shown to hold, and the
-//! smallest that one has shown to be late, before that the most that no engine exceeds. A purchase at
-//! the latter is cheaper than any plan that holds; one at the former is a plan. What the cheaper one
-//! uses is looked at until the two meet. Estimates only say where to look first.
+//! smallest that one has shown to violate the SLO, before that the most that no engine exceeds. A
+//! purchase at the latter is cheaper than any plan that holds; one at the former is a plan. What the
+//! cheaper one uses is looked at until the two meet. Estimates only say where to look first.
 
 mod fronts;
 mod judge;
@@ -52,9 +52,10 @@ pub enum Buyer<'b> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// Every better purchase has a rate that a run decided late, or one above the bound.
+    /// Every better purchase has a rate that a run decided to violate the SLO, or one above the
+    /// bound.
     Proven,
-    /// Every better one has a rate that the longest look could not tell from a late one.
+    /// Every better one has a rate that the longest look could not tell from one that violates it.
     Edge,
     /// The clock ended.
     Time,
@@ -107,7 +108,7 @@ const RATES_AS_GOOD: f64 = 2e-3;
 /// Halvings of the way from the rates that hold to those that are not refused.
 const HALVINGS: usize = 20;
 
-/// Rates decided late after which it is worth knowing about where a kind's lies.
+/// Rates decided to violate the SLO after which it is worth knowing about where a kind's lies.
 const NARROWED_AFTER: u32 = 2;
 
 /// Purchases that are run for as long as a plan needs once the clock has ended.
@@ -135,8 +136,8 @@ enum At {
     Good,
     /// What is not refused.
     Worth,
-    /// What no run decided late.
-    Late,
+    /// What no run decided to violate the SLO.
+    NotViolating,
     /// So far from the first to the second.
     Between(f64),
 }
@@ -210,9 +211,9 @@ impl<'a> Loop<'_, '_, 'a> {
         while !self.settling.is_over() {
             let Some(low) = self.buy(At::Worth) else {
                 // What short looks left open may carry it after all.
-                match self.buy(At::Late) {
+                match self.buy(At::NotViolating) {
                     None => return (Ended::Nothing, None, None),
-                    Some(late) if self.look_closer(&late) => continue,
+                    Some(open) if self.look_closer(&open) => continue,
                     Some(_) => return (Ended::Edge, None, None),
                 }
             };
@@ -229,17 +230,17 @@ impl<'a> Loop<'_, '_, 'a> {
                 };
                 passed = Some((high.clone(), runs));
             }
-            let late = self.buy(At::Late);
-            let bound = late.as_ref().map_or(low.bound, |late| late.bound);
+            let open = self.buy(At::NotViolating);
+            let bound = open.as_ref().map_or(low.bound, |open| open.bound);
             if meet(&high, bound) {
                 return (Ended::Proven, passed, Some(bound));
             }
-            if !late.is_some_and(|late| self.look_closer(&late)) {
+            if !open.is_some_and(|open| self.look_closer(&open)) {
                 return (Ended::Edge, passed, Some(bound));
             }
         }
         // The clock ended: what holds is told, with its distance from what was not refused.
-        let bound = self.buy(At::Late).map(|late| late.bound);
+        let bound = self.buy(At::NotViolating).map(|open| open.bound);
         for _ in 0..LAST_TRIES {
             let Some(high) = self.buy(At::Good) else {
                 break;
@@ -302,7 +303,7 @@ impl<'a> Loop<'_, '_, 'a> {
         match at {
             At::Good => good,
             At::Worth => worth.max(good),
-            At::Late => kind.bracket.not_late(is_closed).max(good),
+            At::NotViolating => kind.bracket.not_violating(is_closed).max(good),
             At::Between(share) => {
                 let rate = good + share * (worth.max(good) - good);
                 if is_closed { rate.ceil() } else { rate }
@@ -440,7 +441,7 @@ impl<'a> Loop<'_, '_, 'a> {
         wanted.into_par_iter().for_each(|(place, kind, rate)| {
             let part = &parts[of_part[place]];
             let is_new = kind.bracket.good <= 0.0;
-            if is_first && is_new && kind.bracket.lates == 0 {
+            if is_first && is_new && kind.bracket.violations == 0 {
                 part.narrow(kind, rate);
             }
             let rate = rounded(rate, is_closed);
@@ -451,7 +452,7 @@ impl<'a> Loop<'_, '_, 'a> {
                     part.look(kind, rate);
                 }
             }
-            if kind.bracket.lates == NARROWED_AFTER {
+            if kind.bracket.violations == NARROWED_AFTER {
                 part.narrow(kind, rate);
             }
         });
@@ -461,7 +462,7 @@ impl<'a> Loop<'_, '_, 'a> {
     }
 
     /// The fastest replica of the division of a kind of which it is not known whether it carries a
-    /// rate: if that is late, so are all that are behind it.
+    /// rate: if that violates the SLO, so do all that are behind it.
     fn fastest_open(&self, kind: usize, rate: f64) -> usize {
         let is_closed = self.is_closed();
         let rate = rounded(rate, is_closed);
@@ -481,13 +482,13 @@ impl<'a> Loop<'_, '_, 'a> {
         })
     }
 
-    /// A rate that a kind carries too late is late with those that are behind it.
+    /// A rate at which a kind violates the SLO violates it with those that are behind it.
     fn tell_those_behind(&mut self, kind: usize) {
-        let late = self.kinds[kind].bracket.late;
+        let violating = self.kinds[kind].bracket.violating;
         for &other in &self.divisions[&(self.of_part[kind], self.kinds[kind].division())] {
-            let is_later = late < self.kinds[other].bracket.late;
-            if is_later && self.kinds[other].is_behind(&self.kinds[kind]) {
-                self.kinds[other].bracket.late = late;
+            let is_news = violating < self.kinds[other].bracket.violating;
+            if is_news && self.kinds[other].is_behind(&self.kinds[kind]) {
+                self.kinds[other].bracket.violating = violating;
             }
         }
     }

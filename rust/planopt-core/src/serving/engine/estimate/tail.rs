@@ -92,19 +92,19 @@ impl FirstToken {
         (0..STRATA)
             .map(|at| {
                 let left = x - self.own[at];
-                let late = if left <= 0.0 {
+                let above = if left <= 0.0 {
                     1.0
                 } else {
-                    let late =
+                    let above =
                         self.rest * self.rest_above(left) + self.more * self.in_the_way.above(left);
                     if self.waits > 0.0 {
-                        let waiting = self.wait.above(left - self.usual).max(late);
-                        (1.0 - self.waits) * late + self.waits * waiting
+                        let waiting = self.wait.above(left - self.usual).max(above);
+                        (1.0 - self.waits) * above + self.waits * waiting
                     } else {
-                        late
+                        above
                     }
                 };
-                weight(at) * late
+                weight(at) * above
             })
             .sum()
     }
