@@ -281,8 +281,11 @@ def _streams(model: Table) -> Iterator[Operation]:
 
 
 def _mixers(block: Table) -> list[Table]:
-    """Return what mixes the tokens of a layer, beside each other."""
-    return [block["attention"], *([block["beside"]] if "beside" in block else [])]
+    """Return what mixes the tokens of a layer, side by side."""
+    return [
+        block["attention"],
+        *([block["second_mixer"]] if "second_mixer" in block else []),
+    ]
 
 
 def _mixer(

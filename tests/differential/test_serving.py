@@ -66,7 +66,7 @@ class Sides:
         mixers = [
             block[key]
             for block in blocks
-            for key in ("attention", "beside")
+            for key in ("attention", "second_mixer")
             if key in block
         ]
         return [mixer for mixer in mixers if mixer["kind"] != "none"]

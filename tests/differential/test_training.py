@@ -154,7 +154,7 @@ def layout(pick: Pick, table: dict[str, Any], slots: int) -> dict[str, Any]:
     heads = [
         mixer["groups" if "chunk" in mixer else "heads"]
         for block in table["block"]
-        for mixer in (block["attention"], block.get("beside", {"kind": "none"}))
+        for mixer in (block["attention"], block.get("second_mixer", {"kind": "none"}))
         if mixer["kind"] != "none"
     ]
     experts = [

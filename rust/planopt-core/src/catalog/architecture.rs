@@ -68,13 +68,13 @@ fn block(shape: &BlockShape) -> Value {
         "parallel": shape.parallel,
         "attention": attention(&shape.attention),
     });
-    let beside = match &shape.beside {
+    let second_mixer = match &shape.second_mixer {
         AttentionShape::Absent => None,
-        mixer => Some(json!({ "beside": attention(mixer) })),
+        mixer => Some(json!({ "second_mixer": attention(mixer) })),
     };
     let side = |(inputs, outputs): &Side| json!({ "inputs": inputs, "outputs": outputs });
     let side: Vec<_> = shape.side.iter().map(side).collect();
-    let block = with(with(block, beside), some("side", &side));
+    let block = with(with(block, second_mixer), some("side", &side));
     with(block, mlp(&shape.mlp).map(|mlp| json!({ "mlp": mlp })))
 }
 

@@ -140,7 +140,7 @@ fn read_block(fields: &mut Fields<'_>, nominal: Option<&MlpShape>) -> BlockShape
         norms: any::<MOST_HEADS>(fields, "norms"),
         parallel: fields.or("parallel", false, Fields::flag),
         attention: fields.section("attention", attention),
-        beside: fields.or("beside", AttentionShape::Absent, |fields, key| {
+        second_mixer: fields.or("second_mixer", AttentionShape::Absent, |fields, key| {
             fields.section(key, attention)
         }),
         mlp: nominal

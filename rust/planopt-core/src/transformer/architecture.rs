@@ -170,8 +170,8 @@ pub struct BlockShape {
     pub parallel: bool,
     /// Attention.
     pub attention: AttentionShape,
-    /// What mixes tokens beside it, behind the same normalisation and before the same sum.
-    pub beside: AttentionShape,
+    /// A second mixer of its tokens, behind the same normalisation and before the same sum.
+    pub second_mixer: AttentionShape,
     /// Feed-forward.
     pub mlp: MlpShape,
     /// Small products behind both.

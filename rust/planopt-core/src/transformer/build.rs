@@ -42,7 +42,7 @@ impl From<&Architecture> for Transformer {
 fn common_heads(blocks: &[BlockShape]) -> u64 {
     let mixers = blocks
         .iter()
-        .flat_map(|shape| [&shape.attention, &shape.beside]);
+        .flat_map(|shape| [&shape.attention, &shape.second_mixer]);
     let heads = mixers.filter_map(|mixer| match mixer {
         AttentionShape::Grouped { heads, .. } | AttentionShape::Latent { heads, .. } => {
             Some(*heads)
@@ -211,7 +211,7 @@ fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
     if shape.attention != AttentionShape::Absent {
         operations.extend(mixer(model.hidden, &shape.attention));
         operations.extend(sums_over_heads(&shape.attention));
-        operations.extend(mixer(model.hidden, &shape.beside));
+        operations.extend(mixer(model.hidden, &shape.second_mixer));
         operations
             .extend((!shape.parallel).then(|| all_reduce("attention_all_reduce", model.hidden)));
     }

@@ -129,11 +129,11 @@ fn block() -> impl Strategy<Value = BlockShape> {
         any::<bool>(),
         prop_oneof![3 => Just(AttentionShape::Absent), 1 => state_space()],
     )
-        .prop_map(|(attention, mlp, parallel, beside)| BlockShape {
+        .prop_map(|(attention, mlp, parallel, second_mixer)| BlockShape {
             norms: 2,
             parallel,
             attention,
-            beside,
+            second_mixer,
             mlp,
             side: vec![(HEADS, 64)],
         })

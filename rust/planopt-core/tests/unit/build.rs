@@ -71,7 +71,7 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
             norms: 2,
             parallel: false,
             attention,
-            beside: AttentionShape::Absent,
+            second_mixer: AttentionShape::Absent,
             mlp,
             side: Vec::new(),
         }],
@@ -358,7 +358,7 @@ fn each_rule_of_a_state_has_its_parameters() {
 #[test]
 fn mixers_beside_each_other_are_summed_once() {
     let mut model = model(1, grouped(4, 2), dense());
-    model.blocks[0].beside = AttentionShape::StateSpace(StateSpace {
+    model.blocks[0].second_mixer = AttentionShape::StateSpace(StateSpace {
         rule: Rule::GatedDelta,
         heads: 6,
         head_dim: 16,

@@ -111,7 +111,7 @@ fn prompts(
         })
     };
     let longest = traffic.prompts().map(|(_, read, _)| read.max(budget));
-    let tokens_beside = (micro_batches - 1.0).max(1.0) * longest.fold(0.0, f64::max);
+    let overlapped_tokens = (micro_batches - 1.0).max(1.0) * longest.fold(0.0, f64::max);
     let of_stratum = |(share, read, attended): (f64, f64, f64)| {
         let full = seconds(budget, read, attended);
         let cycle = full.latency.max(micro_batches * full.interval);
@@ -119,11 +119,11 @@ fn prompts(
         let steps = (read / budget).ceil() - 1.0;
         let last = seconds(read - steps * budget, read, attended).latency;
         let (work, spare) = (read * at_best, ttft - steps * cycle - last);
-        let beside = spare + tokens_beside * at_best;
+        let overlapped = spare + overlapped_tokens * at_best;
         let wait = if limits.micro_batches > 1 {
-            beside
+            overlapped
         } else {
-            beside.min(ttft - work)
+            overlapped.min(ttft - work)
         };
         Prompt {
             share,

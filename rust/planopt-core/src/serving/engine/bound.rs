@@ -71,8 +71,8 @@ pub fn most_per_second(
         .min(budget)
         .max(1.0);
     let carried = |sequences: f64| {
-        let beside = (sequences * read / behind).min(budget - sequences).max(0.0);
-        let hidden = (sequences / behind).min(beside / read) / again(beside, sequences);
+        let mixed = (sequences * read / behind).min(budget - sequences).max(0.0);
+        let hidden = (sequences / behind).min(mixed / read) / again(mixed, sequences);
         let decode = again(0.0, sequences);
         let added = (again(budget, sequences) - decode).max(0.0) / budget;
         let full = 1.0 / (behind * decode / sequences + read * added);

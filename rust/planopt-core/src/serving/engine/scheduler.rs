@@ -535,8 +535,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// Chunks of prompts for the tokens that are left in a step: of those being read, then of
     /// those who wait.
-    fn read(&mut self, index: usize, now: f64, beside_decoding: bool) -> StepWork {
-        let decoding = if beside_decoding {
+    fn read(&mut self, index: usize, now: f64, mixed: bool) -> StepWork {
+        let decoding = if mixed {
             self.micro_batches[index].decoding
         } else {
             0

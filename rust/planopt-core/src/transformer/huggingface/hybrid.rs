@@ -45,7 +45,7 @@ pub(super) fn nemotron_h(fields: &mut Fields) -> Architecture {
     let block = |kind: Kind| BlockShape {
         norms: 1,
         parallel: false,
-        beside: AttentionShape::Absent,
+        second_mixer: AttentionShape::Absent,
         attention: match kind {
             Kind::Mamba => mixer.clone(),
             Kind::Attention => attention.clone(),
@@ -149,13 +149,13 @@ pub(super) fn granite(fields: &mut Fields) -> Architecture {
     })
 }
 
-/// Falcon-H1: attention and a state-space mixer beside each other, behind one normalisation.
+/// Falcon-H1: attention and a state-space mixer side by side, behind one normalisation.
 pub(super) fn falcon_h1(fields: &mut Fields) -> Architecture {
     fields.assume(&[("mamba_chunk_size", 256), ("mamba_n_groups", 1)]);
     let bias = fields.flag("attention_bias", false);
     let attention = Heads::read(fields).biased(bias).attention(None);
     let normalised = fields.flag("mamba_rms_norm", false);
-    let beside = AttentionShape::StateSpace(mamba(fields, normalised));
+    let second_mixer = AttentionShape::StateSpace(mamba(fields, normalised));
     for (other, usual) in [
         ("mamba_conv_bias", true),
         ("mamba_proj_bias", false),
@@ -170,7 +170,7 @@ pub(super) fn falcon_h1(fields: &mut Fields) -> Architecture {
     let mlp_bias = fields.flag("mlp_bias", false);
     let mlp = gated(fields, mlp_bias);
     decoder(fields, |_| BlockShape {
-        beside: beside.clone(),
+        second_mixer: second_mixer.clone(),
         ..block(attention.clone(), mlp.clone())
     })
 }

@@ -313,7 +313,7 @@ pub(super) fn block(attention: AttentionShape, mlp: MlpShape) -> BlockShape {
         norms: 2,
         parallel: false,
         attention,
-        beside: AttentionShape::Absent,
+        second_mixer: AttentionShape::Absent,
         mlp,
         side: Vec::new(),
     }

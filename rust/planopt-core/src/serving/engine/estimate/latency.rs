@@ -189,7 +189,7 @@ fn token_time(point: &Point, slowed: &Slowed, at: usize) -> Tail {
     let lives = behind / usual;
     let averaged = 2.0 * (lives - 1.0 + (-lives).exp()) / (lives * lives);
     let number = decoding.slope.powi(2) * decoding.population.variance * averaged;
-    let base = if reading.beside > 0.0 {
+    let base = if reading.mixed > 0.0 {
         reading.decode
     } else {
         0.0

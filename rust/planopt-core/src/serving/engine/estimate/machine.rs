@@ -1,6 +1,6 @@
 //! An engine that reads and decodes, as waiting sees it.
 
-use super::surface::{Beside, Surface};
+use super::surface::{MixedSteps, Surface};
 use super::traffic::{STRATA, Traffic};
 use crate::catalog::Policy;
 
@@ -14,13 +14,13 @@ pub(crate) struct Machine<'s> {
     pub(super) micro_batches: f64,
 }
 
-/// How prompts are read beside `decoding` sequences of a micro-batch, when they are alone.
+/// How prompts are read with `decoding` sequences of a micro-batch, when they are alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     /// Sequences that get a token in the steps that read.
-    pub(super) beside: f64,
+    pub(super) mixed: f64,
     /// How long those take.
-    pub(super) steps: Beside,
+    pub(super) steps: MixedSteps,
     /// Tokens of prompts in a full step.
     pub(super) chunk: f64,
     /// A step that only decodes.

@@ -3,7 +3,7 @@
 //! What a first token waits for is put together from what queueing theory knows of its parts: the
 //! rest of the step under way, prompts that are read in the same step (a batch queue with gates),
 //! prompts that do not fit it (M/G/1), and a place in the engine (M/G/c). How long a token takes
-//! follows from how many decode, and how much of the time prompts take, which are read beside tokens
+//! follows from how many decode, and how much of the time prompts take, which are read with tokens
 //! or before them (rounds behind gates). The derivation stands in
 //! `docs/reference/serving.md`; constants that theory does not give are fitted to the simulator,
 //! and say so.

@@ -24,10 +24,10 @@ impl<'e> Point<'e> {
         let machine = estimator.machine();
         let rate = all / machine.micro_batches;
         let decoding = decoding(estimator, rate, source);
-        let beside = decoding.population.decoding;
+        let others = decoding.population.decoding;
         let reading = machine.reading(match source {
-            Source::Open { .. } => beside,
-            Source::Users { .. } => beside.max(1.0),
+            Source::Open { .. } => others,
+            Source::Users { .. } => others.max(1.0),
         });
         Self {
             machine,

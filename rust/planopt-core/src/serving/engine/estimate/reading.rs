@@ -1,4 +1,4 @@
-//! The steps that read prompts beside so many decoding sequences.
+//! The steps that read prompts with so many decoding sequences.
 
 use super::gates::Gates;
 use super::machine::{MOST_SHARE, Machine, Reading};
@@ -11,7 +11,7 @@ pub(super) const GRID: usize = 10;
 /// The last of them, counted from none.
 const LAST: f64 = 9.0;
 
-/// How prompts are read beside each of these numbers.
+/// How prompts are read with each of these numbers.
 pub(super) type Readings = [(f64, Reading); GRID];
 
 impl Reading {
@@ -41,7 +41,7 @@ impl Reading {
 }
 
 impl Machine<'_> {
-    /// How prompts are read beside numbers up to all places, at any rate.
+    /// How prompts are read with numbers up to all places, at any rate.
     pub(super) fn readings(&self, places: f64) -> Readings {
         std::array::from_fn(|cell| {
             let share = f64::from(u32::try_from(cell).unwrap_or(0)) / LAST;
@@ -51,12 +51,12 @@ impl Machine<'_> {
     }
 
     pub(super) fn reading(&self, decoding: f64) -> Reading {
-        let beside = match self.policy {
+        let mixed = match self.policy {
             Policy::DecodeFirst => decoding,
             Policy::PrefillFirst => 0.0,
         };
-        let steps_beside = self.surface.beside(beside);
-        let chunk = (self.budget - beside).max(1.0);
+        let mixed_steps = self.surface.mixed(mixed);
+        let chunk = (self.budget - mixed).max(1.0);
         let mut full = [(0.0, 0.0); STRATA];
         let mut last = [(0.0, 0.0); STRATA];
         let alike = self.traffic.prompts_are_alike;
@@ -69,15 +69,15 @@ impl Machine<'_> {
             let attended_tokens = self.traffic.attended_tokens(at);
             let steps = ((tokens / chunk).ceil() - 1.0).max(0.0);
             let rest = tokens - steps * chunk;
-            let full_step = steps_beside.attending_to(chunk, attended_tokens);
+            let full_step = mixed_steps.attending_to(chunk, attended_tokens);
             full[at] = (steps, full_step);
-            last[at] = (rest, steps_beside.attending_to(rest, attended_tokens));
+            last[at] = (rest, mixed_steps.attending_to(rest, attended_tokens));
         }
-        let full_step = steps_beside.at(chunk);
-        let half_step = steps_beside.at(chunk / 2.0);
+        let full_step = mixed_steps.at(chunk);
+        let half_step = mixed_steps.at(chunk / 2.0);
         Reading {
-            beside,
-            steps: steps_beside,
+            mixed,
+            steps: mixed_steps,
             chunk,
             decode: self.surface.decode(decoding),
             full,
@@ -101,7 +101,7 @@ impl Machine<'_> {
         let mut step = reading.decode;
         for _ in 0..FEW_ROUNDS {
             let others = rate * self.traffic.mean_read() * step;
-            let work = self.work_beside_decoding(reading, others);
+            let work = self.work_while_decoding(reading, others);
             let alone = rate * work;
             let found = (alone * self.held_up(reading, share)).min(MOST_SHARE);
             step = f64::midpoint(step, reading.decode / (1.0 - found));
@@ -123,8 +123,8 @@ impl Machine<'_> {
                 let alone = (-arriving).exp();
                 let others = arriving / (1.0 - alone).max(f64::MIN_POSITIVE);
                 let others = others * self.traffic.mean_read();
-                let work = alone * self.work_beside_decoding(reading, 0.0)
-                    + (1.0 - alone) * self.work_beside_decoding(reading, others);
+                let work = alone * self.work_while_decoding(reading, 0.0)
+                    + (1.0 - alone) * self.work_while_decoding(reading, others);
                 arriving * work
             }
             Policy::PrefillFirst => {
@@ -137,7 +137,7 @@ impl Machine<'_> {
     }
 
     /// What a prompt adds to steps that decode anyhow, with `others` tokens in its last one.
-    fn work_beside_decoding(&self, reading: &Reading, others: f64) -> f64 {
+    fn work_while_decoding(&self, reading: &Reading, others: f64) -> f64 {
         self.traffic.mean(|at| {
             let (steps, each) = reading.full[at];
             let (rest, _) = reading.last[at];

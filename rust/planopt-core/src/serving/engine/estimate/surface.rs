@@ -2,13 +2,13 @@
 
 use crate::serving::engine::step::{StepTime, StepWork};
 
-/// Places on the grid of prompt tokens: none, and halves of the budget.
+/// Points of the grid of prompt tokens: none, and halves of the budget.
 const READS: usize = 9;
 
-/// Places on the grid of decoding sequences.
+/// Points of the grid of decoding sequences.
 const POPULATIONS: usize = 5;
 
-/// Times of steps that read so many tokens beside so many decoding sequences.
+/// Times of steps that read so many tokens with so many decoding sequences.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surface {
     reads: [f64; READS],
@@ -48,7 +48,7 @@ impl Surface {
                 decode_context: context,
             };
             // An empty step is what a step of a single token takes that looks at no other: one that
-            // decodes, as those beside it on the grid do. Prompts may take launches.
+            // decodes, as its neighbours on the grid do. Prompts may take launches.
             let work = if work.is_empty() {
                 StepWork::decode(1.0, 1.0)
             } else {
@@ -71,9 +71,9 @@ impl Surface {
         }
     }
 
-    /// Times of steps beside so many decoding sequences.
-    pub(super) fn beside(&self, population: f64) -> Beside {
-        Beside {
+    /// Times of mixed steps with so many decoding sequences.
+    pub(super) fn mixed(&self, population: f64) -> MixedSteps {
+        MixedSteps {
             steps: Linear::new(
                 self.reads,
                 self.seconds.each_ref().map(|row| row.at(population)),
@@ -89,15 +89,15 @@ impl Surface {
     }
 }
 
-/// Times of steps that read beside a number of decoding sequences.
+/// Times of steps that read with a number of decoding sequences.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Beside {
+pub(super) struct MixedSteps {
     steps: Linear<READS>,
     attended_tokens: f64,
     per_attended_token: f64,
 }
 
-impl Beside {
+impl MixedSteps {
     /// Time of a step that reads `read` tokens of prompts of average length.
     pub(super) fn at(&self, read: f64) -> f64 {
         self.steps.at(read)
@@ -110,31 +110,31 @@ impl Beside {
     }
 }
 
-/// A figure between places on a grid; beyond it goes on as it ends.
+/// A value between points of a grid; beyond it goes on as it ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Linear<const N: usize> {
-    places: [f64; N],
-    figures: [f64; N],
+    points: [f64; N],
+    values: [f64; N],
     slopes: [f64; N],
 }
 
 impl<const N: usize> Linear<N> {
-    pub(super) fn new(places: [f64; N], figures: [f64; N]) -> Self {
+    pub(super) fn new(points: [f64; N], values: [f64; N]) -> Self {
         let slopes = std::array::from_fn(|cell| {
             let (from, to) = (cell.min(N - 2), cell.min(N - 2) + 1);
-            let width = places[to] - places[from];
-            (figures[to] - figures[from]) / width.max(f64::MIN_POSITIVE)
+            let width = points[to] - points[from];
+            (values[to] - values[from]) / width.max(f64::MIN_POSITIVE)
         });
         Self {
-            places,
-            figures,
+            points,
+            values,
             slopes,
         }
     }
 
     pub(super) fn at(&self, x: f64) -> f64 {
-        let inner = &self.places[1..N - 1];
-        let cell = inner.iter().filter(|&&place| x > place).count();
-        self.figures[cell] + (x - self.places[cell]).max(0.0) * self.slopes[cell]
+        let inner = &self.points[1..N - 1];
+        let cell = inner.iter().filter(|&&point| x > point).count();
+        self.values[cell] + (x - self.points[cell]).max(0.0) * self.slopes[cell]
     }
 }

@@ -143,12 +143,12 @@ impl Backlog {
             }
             _ => decoding,
         };
-        let beside = match machine.policy {
+        let mixed = match machine.policy {
             Policy::DecodeFirst => crowd,
             Policy::PrefillFirst => 0.0,
         };
-        let chunk = (machine.budget - beside).max(1.0);
-        let steps = machine.surface.beside(beside);
+        let chunk = (machine.budget - mixed).max(1.0);
+        let steps = machine.surface.mixed(mixed);
         let time = |at: usize| {
             let attended_tokens = traffic.attended_tokens(at);
             steps.attending_to(chunk, attended_tokens) / chunk * traffic.read(at)
