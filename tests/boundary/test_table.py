@@ -9,7 +9,7 @@ from planopt import _native
 from planopt.catalog.open import open_catalog
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweeps.fronts import metrics, front
+from planopt.sweeps.fronts import front, metrics
 from planopt.sweeps.spaces import read_space
 
 SPACE = "training"
