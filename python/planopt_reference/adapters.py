@@ -94,6 +94,11 @@ def adapter_times(stage: Stage, step: Step, rank: Rank) -> list[Duration]:
     ]
 
 
+def adapter_launches(stage: Stage, rank: Rank) -> int:
+    """Return how many products adapters add to a stage: two for each of its own."""
+    return 2 * sum(1 for _ in _products(stage)) if rank.lora_adapters else 0
+
+
 # Section 11, the two products.
 @formula(
     "a product k' x f r or r x n' of R rows assigned to A matrices, or to those of "

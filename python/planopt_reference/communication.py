@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planopt_reference.derivation import formula
@@ -103,7 +104,7 @@ class Fabric:
         """Return the bytes/s that a scale-up link reaches."""
         return self.accelerator.scale_up_bandwidth * self.scale_up.efficiency
 
-    @property
+    @cached_property
     def scale_up(self) -> ScaleUp:
         """Return what collectives over the scale-up link reach."""
         return self.assumptions.scale_up(self.accelerator)

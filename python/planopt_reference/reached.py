@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference import units
@@ -57,6 +57,7 @@ class Compute:
         self, table: Table, engine: Engine = KERNELS, own: OwnKernels | None = None
     ) -> None:
         self._table = table
+        self._products: dict[tuple[str | None, bool], Products] = {}
         self.engine = engine
         self.own = own
         self.fp16_accumulate = bool(units.unwrapped(table["fp16_accumulate"]))
@@ -118,6 +119,13 @@ class Compute:
         experts : bool
             Whether of one matrix for each expert.
         """
+        # Every product of every layer asks; there are a few answers.
+        kind = (weights, experts)
+        if kind not in self._products:
+            self._products[kind] = self._read_products(weights, experts=experts)
+        return self._products[kind]
+
+    def _read_products(self, weights: str | None, *, experts: bool) -> Products:
         base = self._table
         # Section 3: those of 16 bits were measured apart from training's.
         name = "bf16" if weights in (None, "fp16") else weights
@@ -181,9 +189,18 @@ class Reached:
 
     table: Table
     engine: Engine = KERNELS
+    _known: dict[tuple[str, str], Compute] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def compute(self, accelerator: Accelerator) -> Compute:
         """Return what an accelerator reaches: as measured, else as its family does."""
+        kind = (accelerator.model_id, accelerator.family)
+        if kind not in self._known:
+            self._known[kind] = self._read_compute(accelerator)
+        return self._known[kind]
+
+    def _read_compute(self, accelerator: Accelerator) -> Compute:
         general = self.table["compute"]
         own = self.table.get("accelerators", {}).get(accelerator.model_id)
         family = self.table.get("families", {}).get(accelerator.family, {})

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from planopt_reference.adapters import adapter_times
+from planopt_reference.adapters import adapter_launches, adapter_times
 from planopt_reference.architecture import model_from_table
 from planopt_reference.communication import Fabric, all_reduce, pipeline_hops
 from planopt_reference.compute import (
@@ -218,8 +218,7 @@ def launch_seconds(stage: Stage, step: Step, rank: Rank) -> float:
     """Return the seconds of launching a stage, one by one where prompts are read."""
     if not step.chunk:
         return 0.0
-    launched: list[Operation | Duration] = [*stage.body, *stage.head]
-    launched += adapter_times(stage, step, rank)
+    launched = [*stage.body, *stage.head]
     # Exchanges about experts and about contexts.
     exchanges = [
         operation
@@ -228,11 +227,12 @@ def launch_seconds(stage: Stage, step: Step, rank: Rank) -> float:
         or (isinstance(operation, Attention | LatentAttention) and rank.c > 1)
     ]
     encoders = 1 if stage.first and rank.encoder is not None else 0
-    count = sum(map(kernels, launched)) + len(exchanges) + encoders
+    count = sum(map(kernels, launched)) + adapter_launches(stage, rank)
+    count += len(exchanges) + encoders
     return rank.compute.engine.prompt_launch * count
 
 
-def kernels(launched: Operation | Duration) -> int:
+def kernels(launched: Operation) -> int:
     """Return the kernels of an operation that are launched one by one."""
     if isinstance(launched, LatentAttention):
         return _OF_LATENT_ATTENTION

@@ -84,7 +84,11 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "pcie_all_reduce": "slow",
         "kv_heads": 8,
     },
-    "a board": {"model": "glm-4.5", "target": "5tok/s", "accelerators": "h100-sxm"},
+    "a board": {
+        "model": "gpt-oss-120b",
+        "target": "5tok/s",
+        "accelerators": "h100-sxm",
+    },
     "rented": {"target": "5tok/s", "acquire": "rent"},
     "rented by the hour": {
         "model": "llama-3.1-405b",

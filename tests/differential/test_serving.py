@@ -402,7 +402,7 @@ def picker(data: st.DataObject) -> Pick:
     return lambda options: data.draw(st.sampled_from(options))
 
 
-@differential(3000)
+@differential(2000)
 @given(st.data())
 def test_core_and_reference_evaluate_alike(data: st.DataObject) -> None:
     pick = picker(data)

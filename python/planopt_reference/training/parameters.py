@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 from planopt_reference.derivation import formula
@@ -31,10 +31,13 @@ class Bytes:
     muon_flops: float = 0.0
 
 
+_KINDS: Final = tuple(field.name for field in fields(Bytes))
+
+
 def total(parts: Iterable[Bytes]) -> Bytes:
     """Add up the bytes of several operations."""
-    columns = zip(*(astuple(part) for part in (Bytes(), *parts)), strict=True)
-    return Bytes(*(sum(column) for column in columns))
+    every = list(parts)
+    return Bytes(*(sum(getattr(part, name) for part in every) for name in _KINDS))
 
 
 @dataclass(frozen=True)
@@ -138,11 +141,11 @@ def _held(operation: Operation, rank: Rank) -> Bytes:
 
 def holdings(operations: Sequence[Operation], rank: Rank) -> Holdings:
     """Return what a rank holds of operations."""
-    dense = [one for one in operations if not _is_routed(one)]
-    routed = [one for one in operations if _is_routed(one)]
+    # Layers are alike: each kind of operation is looked at once.
+    held = {one: _held(one, rank) for one in set(operations)}
     return Holdings(
-        total(_held(one, rank) for one in dense),
-        total(_held(one, rank) for one in routed),
+        total(held[one] for one in operations if not _is_routed(one)),
+        total(held[one] for one in operations if _is_routed(one)),
     )
 
 
@@ -176,7 +179,8 @@ def checkpoint_bytes(rank: Rank) -> float:
         adapter = _adapter_parameters(operation, rank, 1)
         return _of(operation, rank, share=1.0, adapter=adapter)
 
-    held = total(whole(operation) for operation in everything)
+    of_each = {operation: whole(operation) for operation in set(everything)}
+    held = total(of_each[operation] for operation in everything)
     if rank.candidate.precision != "fp32":
         return held.state
     return held.state + held.trained
