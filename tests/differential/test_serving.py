@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from differing import differential
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planopt.catalog.open import Catalog, bundled_folder, open_catalog
@@ -388,21 +389,11 @@ def assert_same_purchase(side: Sides, asked: dict[str, Any], replicas: int) -> b
     return True
 
 
-def differential(examples: int) -> settings:
-    """Return settings of a comparison: the cost of an example is known and small."""
-    return settings(
-        max_examples=examples,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-
-
 def picker(data: st.DataObject) -> Pick:
     return lambda options: data.draw(st.sampled_from(options))
 
 
-@differential(2000)
+@differential(3000)
 @given(st.data())
 def test_core_and_reference_evaluate_alike(data: st.DataObject) -> None:
     pick = picker(data)

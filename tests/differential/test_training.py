@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from differing import differential
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planopt.catalog.open import bundled_folder, open_catalog
@@ -273,19 +274,6 @@ def assert_same(side: Sides, asked: dict[str, Any]) -> str:
             in_step = key == "step" or key.endswith("_seconds")
             _same(core[key], reference[key], key, negligible if in_step else 0.0)
     return reference["rejections"][0] if reference["rejections"] else "feasible"
-
-
-def differential(examples: int) -> settings:
-    """Return settings of a comparison: the cost of an example is known and small."""
-    return settings(
-        max_examples=examples,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=[
-            HealthCheck.too_slow,
-            HealthCheck.function_scoped_fixture,
-        ],
-    )
 
 
 def picker(data: st.DataObject) -> Pick:

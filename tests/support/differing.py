@@ -1,0 +1,23 @@
+"""Random cases for comparisons of core and reference."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# The gate looks at the change, with the same cases in every run; `make fuzz` at more.
+_IN_THE_GATE = 3
+
+
+def differential(examples: int) -> settings:
+    """Return settings of a comparison: the cost of an example is known and small."""
+    return settings(
+        max_examples=examples // (_IN_THE_GATE if os.environ.get("CI") else 1),
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.function_scoped_fixture,
+        ],
+    )
