@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
     from planopt.option_types import FleetOptions, SolveOptions, TrainOptions
     from planopt.second_opinion import Verdict
+    from planopt.steps import Step
     from planopt.sweeps.run import SweepResult
 
 
@@ -35,7 +36,7 @@ def solve(
     model: str | None = None,
     /,
     *,
-    on_progress: Callable[[str], object] | None = None,
+    on_progress: Callable[[Step], object] | None = None,
     **options: Unpack[SolveOptions],
 ) -> Plan:
     """Find what to buy or rent to serve a model.
@@ -45,7 +46,7 @@ def solve(
     model : str, optional
         Id of the catalog, Hugging Face id, or path of a ``config.json``.
     on_progress : callable, optional
-        Told how far it is, a line at a time.
+        Told what is being done, and how far it is: ``print`` shows a line at a time.
     **options
         As of ``planopt solve``, with underscores: text with units (``"5tok/s"``) or
         numbers in SI units (seconds, bytes, watts, dollars, tokens per second).
@@ -79,7 +80,7 @@ def train(
     model: str | None = None,
     /,
     *,
-    on_progress: Callable[[str], object] | None = None,
+    on_progress: Callable[[Step], object] | None = None,
     **options: Unpack[TrainOptions],
 ) -> TrainingPlan:
     """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
@@ -89,7 +90,7 @@ def train(
     model : str, optional
         Id of the catalog, Hugging Face id, or path of a ``config.json``.
     on_progress : callable, optional
-        Told how far it is, a line at a time.
+        Told what is being done, and how far it is: ``print`` shows a line at a time.
     **options
         As of ``planopt train``, with underscores: text with units (``"2T"``, ``"30d"``)
         or numbers in SI units. docs/reference/options.md has them all.
@@ -121,7 +122,7 @@ def train(
 def fleet(
     file: str | PathLike[str],
     *,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[Step], object] | None = None,
     **options: Unpack[FleetOptions],
 ) -> FleetPlan:
     """Plan what a fleet buys and rents, and when.
@@ -131,7 +132,7 @@ def fleet(
     file : str or PathLike
         Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
     on_progress : callable, optional
-        Told how far it is, a line at a time.
+        Told what is being done, and how far it is: ``print`` shows a line at a time.
     **options
         As of ``planopt fleet``, with underscores. Fleets of one type of accelerator are
         planned as well, for comparison, unless ``compare=False``.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import planopt
 from planopt.cli import main, questions
 from planopt.cli.output import style_of
 from planopt.cli.progress import Progress
@@ -18,6 +19,7 @@ from planopt.printable import printable, screened
 from planopt.report.screen import HEIGHT, TALL, Ends, Parts, Prediction
 from planopt.report.style import Style
 from planopt.report.table import Table, shortened
+from planopt.steps import Step, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -211,26 +213,72 @@ def test_details_have_what_a_screen_leaves_out() -> None:
 def test_progress_has_rate_and_time_left() -> None:
     progress = Progress("evaluating", "candidates")
     assert progress.line(2.0) == "evaluating  2 s"
-    progress.at("mixing")
+    progress.at(Step("mixing", what="candidates"))
     progress(250, 1000)
     said = progress.line(2.0)
-    assert said.startswith("mixing  ━━━━━━ ")
-    assert said.endswith("25%  125 candidates/s · 6 s left")
+    assert said.startswith("mixing  ━━━━ ")
+    assert said.endswith(" 25% · 125 candidates/s · 6 s left")
+    progress(250, 1_000_000)
+    assert progress.line(2.0).endswith(" 0% · 125 candidates/s · 133 min left")
 
 
-@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_of_what_nobody_can_count_ends_with_the_limit() -> None:
+    progress = Progress("searching")
+    progress.at(Step("judging", 40, 0, "simulations", 0.082, 14.0))
+    said = progress.line(2.0)
+    assert said == "judging  40 simulations, 20/s · gap 8.2% · 14 s left at most"
+
+
+def test_steps_are_told_at_once_and_figures_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[str] = []
+    steps = Steps(lambda step: told.append(str(step)))
+    monkeypatch.setattr("planopt.steps.time.monotonic", lambda: 1e9)
+    steps.far("systems", 3, 10, None)
+    steps.far("systems", 4, 10, None)
+    steps.at("judging", is_counted=False)
+    monkeypatch.setattr("planopt.steps.time.monotonic", lambda: 2e9)
+    steps.far("simulations", 9, 0, 0.5)
+    assert told == ["searching: 3 of 10 systems", "judging"]
+
+
+def test_the_core_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planopt.steps._AGAIN", 0.0)
+    told: list[Step] = []
+    rows = planopt.frontier(
+        model="llama-3.1-8b",
+        accelerators=["rtx-4090"],
+        max_accelerators=2,
+        on_progress=told.append,
+    )
+    assert len(rows) > 0
+    assert all(0 <= step.done <= step.of for step in told)
+    assert {step.what for step in told} == {"systems"}
+
+
 def test_progress_is_gone_when_the_work_is_done(
-    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("planopt.cli.progress._SHOWN_AFTER", 0.0)
-    monkeypatch.setattr("planopt.cli.progress._AGAIN_IN_A_FILE", 0.01)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with Progress("searching") as progress:
         while not progress.shown:
             time.sleep(0.01)
     told = capsys.readouterr().err
     assert "searching  0 s" in told
-    assert told.endswith("\r\x1b[K" if terminal else "searching  0 s\n")
+    assert told.endswith("\r\x1b[K")
+
+
+def test_progress_in_a_file_is_the_stages_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("planopt.cli.progress._SHOWN_AFTER", 0.0)
+    with Progress("searching", stages=True) as progress:
+        progress.at(Step("mixing"))
+        progress.at(Step("mixing", 3, 10, "systems"))
+        time.sleep(0.01)
+    assert capsys.readouterr().err == "mixing\n"
 
 
 def test_what_is_over_soon_shows_no_progress(

@@ -53,7 +53,7 @@ def validate(
     *,
     data: Sequence[str] = (),
     assumptions: str = DEFAULT_ASSUMPTIONS,
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], object] = lambda *_: None,
 ) -> Validation:
     """Predict published measurements and say how far the predictions are off.
 
@@ -65,7 +65,7 @@ def validate(
     assumptions : str
         Assumptions by name or file.
     progress : callable
-        Called with how many rows of how many are done, after each file.
+        Called with how many rows of how many are done.
 
     Returns
     -------
@@ -86,14 +86,14 @@ def validate(
     """
     paths = [Path(name) for name in data] or bundled_measurements()
     files = [(path, read_rows(path, KINDS)) for path in paths]
-    done, of = 0, sum(len(rows) for _, rows in files)
-    datasets = []
+    of, done, datasets = sum(len(rows) for _, rows in files), set(), []
     for path, rows in files:
-        name = str(path) if data else path.name
-        datasets.append(_dataset(name, [*predict(rows, assumptions)], assumptions))
-        done += len(rows)
-        if progress is not None:
-            progress(done, of)
+        name, outcomes = str(path) if data else path.name, []
+        for each in predict(rows, assumptions):
+            outcomes.append(each)
+            done.add((path, each.row))
+            progress(len(done), of)
+        datasets.append(_dataset(name, outcomes, assumptions))
     return Validation(datasets=tuple(datasets), assumptions=assumptions)
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.options import Asked
+    from planopt.steps import Steps
 
 try:
     import planopt_catalog
@@ -140,6 +141,12 @@ class Catalog:
         other = copy.copy(self)
         other.__dict__.pop("cost", None)
         other.native = native
+        return other
+
+    def watched(self, steps: Steps) -> Catalog:
+        """Return the same catalog, whose long work is told of."""
+        other = self._with(self.native.watched(steps.far))
+        other._as_read = self._as_read.watched(steps.far)
         return other
 
     def with_cost(self, cost: Mapping[str, float]) -> Catalog:

@@ -17,8 +17,8 @@ def bench(*, json: bool = False, **options: Any) -> None:
     from planopt.sweeps.bench import bench as measure
 
     spaces = options.pop("space", ())
-    with Progress("measuring"):
-        measured = measure(spaces=spaces, **options)
+    with Progress("measuring", "runs") as progress:
+        measured = measure(spaces=spaces, progress=progress, **options)
     show(measured, render_bench, json=json)
 
 

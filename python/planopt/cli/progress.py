@@ -10,72 +10,86 @@ from typing import TYPE_CHECKING
 
 from planopt.cli.output import note
 from planopt.printable import printable
+from planopt.steps import Step
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _SHOWN_AFTER = 1.0
 """Seconds: what is over sooner needs no line."""
-_AGAIN, _AGAIN_IN_A_FILE = 0.1, 10.0
-"""Seconds between two lines on a terminal, and where each stays."""
-_BAR = 24
+_AGAIN = 0.1
+"""Seconds between two lines."""
+_BAR = 16
 """Characters of the bar."""
+_IN_SECONDS, _SECONDS_PER_MINUTE = 120.0, 60.0
+"""Up to when seconds are told."""
 
 
 class Progress:
     """What is done, for how long, at what rate, and how long it takes yet."""
 
-    def __init__(
-        self, doing: str, what: str = "", until: str = "", *, stages: bool = False
-    ) -> None:
-        self._doing, self._what, self._until = doing, what, until
+    def __init__(self, doing: str, what: str = "", *, stages: bool = False) -> None:
+        self._step = Step(doing, what=what)
         self._stages = stages
         self._started = time.monotonic()
-        self._done, self._of = 0, 0
+        self._began = 0.0
+        """Seconds after the start at which the step began."""
         self._over = threading.Event()
         self._terminal = sys.stderr.isatty()
         self.shown = False
 
     def __enter__(self) -> Self:
-        """Begin to show it, beside the work."""
-        threading.Thread(target=self._show, daemon=True).start()
+        """Begin to show it, beside the work, where somebody looks on."""
+        if self._terminal:
+            threading.Thread(target=self._show, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Clear the line, for what is printed next."""
         self._over.set()
-        if self.shown and self._terminal:
+        if self.shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def __call__(self, done: int, of: int) -> None:
         """Take that so many of so many are done."""
-        self._done, self._of = done, of
+        self.at(self._step._replace(done=done, of=of))
 
-    def at(self, stage: str) -> None:
+    def at(self, step: Step) -> None:
         """Take what is being done now; in a file each stage may be kept."""
-        self._doing = printable(stage)
-        if self._stages and not self._terminal:
-            note(self._doing)
+        if step.doing != self._step.doing or step.done < self._step.done:
+            self._began = time.monotonic() - self._started
+            if self._stages and not self._terminal:
+                note(printable(step.doing))
+        self._step = step
 
     def _show(self) -> None:
-        if self._over.wait(_SHOWN_AFTER if self._terminal else _AGAIN_IN_A_FILE):
-            return
-        while not self._over.is_set():
+        wait = _SHOWN_AFTER
+        while not self._over.wait(wait):
             line = self.line(time.monotonic() - self._started)
             line = line[: shutil.get_terminal_size().columns - 1]
-            ends = ("\r", "\x1b[K") if self._terminal else ("", "\n")
-            print(line.join(ends), end="", file=sys.stderr, flush=True)
-            self.shown = True
-            self._over.wait(_AGAIN if self._terminal else _AGAIN_IN_A_FILE)
+            print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+            self.shown, wait = True, _AGAIN
 
     def line(self, elapsed: float) -> str:
-        """Say how far it is after so many seconds."""
-        if not self._of or not self._done:
-            return f"{self._doing}  {elapsed:.0f} s{self._until}"
-        share, rate = self._done / self._of, self._done / elapsed
-        bar = "━" * round(_BAR * share)
-        left = (self._of - self._done) / rate
-        return (
-            f"{self._doing}  {bar:<{_BAR}}  {share:.0%}  "
-            f"{rate:.3g} {self._what}/s · {left:.0f} s left"
-        )
+        """Say how far it is so many seconds after the start."""
+        step, parts = self._step, []
+        taken = max(elapsed - self._began, _AGAIN)
+        left = f"{_lasting(step.left)} left at most" if step.left else ""
+        if step.done and step.of:
+            share, rate = step.done / step.of, step.done / taken
+            bar = "━" * round(_BAR * share)
+            left = f"{_lasting(taken * (1 / share - 1))} left"
+            parts = [f"{bar:<{_BAR}} {share:.0%}", f"{rate:.3g} {step.what}/s"]
+        elif step.done:
+            parts = [f"{step.done:,} {step.what}, {step.done / taken:.3g}/s"]
+        if step.gap is not None:
+            parts.append(f"gap {step.gap:.1%}")
+        said = " · ".join(filter(None, (*parts, left))) or f"{elapsed:.0f} s"
+        return f"{printable(step.doing)}  {said}"
+
+
+def _lasting(seconds: float) -> str:
+    """Say how long something lasts: minutes where they are many seconds."""
+    if seconds < _IN_SECONDS:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _SECONDS_PER_MINUTE:.0f} min"

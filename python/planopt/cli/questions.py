@@ -127,13 +127,10 @@ def _show_plan(
     """Find a plan, save and show it; if stopped, the best until then."""
     from planopt.cli.progress import Progress
     from planopt.documents.plan import Interrupted
-    from planopt.options import taken_by
 
     interrupted = False
-    limit = options.get("time_limit") or taken_by("solve")["time_limit"].default
-    until = f", searched for {limit} at most"
     try:
-        with Progress("searching", until=until, stages=stages) as progress:
+        with Progress("searching", stages=stages) as progress:
             plan = find(on_progress=progress.at, **options)
     except Interrupted as stop:
         if stop.plan is None:
@@ -210,8 +207,8 @@ def compare(
                 field=option,
                 accepted="--per-dollar beside it, or accelerators by their names",
             )
-    with Progress("comparing"):
-        plans = answers(**options)
+    with Progress("comparing") as progress:
+        plans = answers(on_progress=progress.at, **options)
     show(plans, partial(render_comparison, details=details), json=json)
     return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN
 
@@ -250,13 +247,12 @@ def frontier(
     from planopt.report.spaces import render_frontier
     from planopt.sweeps.fronts import front
 
-    if space is None:
-        with Progress("listing units that nothing beats"):
-            rows = units(**options).to_dicts()
-    else:
-        of_a_space: Any = given(command, options)
-        with Progress("evaluating", "candidates") as progress:
-            rows = front(space, progress=progress, **of_a_space)
+    with Progress("evaluating") as progress:
+        if space is None:
+            rows = units(on_progress=progress.at, **options).to_dicts()
+        else:
+            of_a_space: Any = given(command, options)
+            rows = front(space, on_progress=progress.at, **of_a_space)
     if out is not None:
         write_rows(Path(out), rows)
     saved = None if out is None else printable(out)

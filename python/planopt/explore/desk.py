@@ -22,6 +22,7 @@ from planopt.planning.pipeline import whole
 from planopt.planning.serving import Serving
 from planopt.printable import printable
 from planopt.procurement.solver import Solver
+from planopt.steps import Steps
 from planopt.summary import summed_up
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ class Desk:
             question.tell(Answer(plan=printable(told)))
             return
         asked = Asked.by_user("solve", options)
-        asks = serving.read(asked, open_for(asked), solver)
+        steps = Steps(lambda step: question.tell(Answer(progress=printable(str(step)))))
+        asks = serving.read(asked, open_for(asked).watched(steps), solver)
         guess = asks.buy()
         if guess.counts and asks.problem.percentile is not None:
             estimate = serving.so_far(asks, guess, started)
@@ -145,9 +147,7 @@ class Desk:
                 gap=None,
             )
             question.tell(Answer(estimate=printable(estimate)))
-        plan = whole(
-            serving, asks, lambda said: question.tell(Answer(progress=printable(said)))
-        )
+        plan = whole(serving, asks, steps)
         self.kept = plan
         question.tell(Answer(plan=printable(plan)))
 

@@ -29,6 +29,7 @@ from planopt.market import said_by_files
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement.solver import Solver
+from planopt.steps import Steps
 from planopt.summary import summed_up
 from planopt.units import CENTS
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from planopt.fleets.question import Question
     from planopt.fleets.stages import Answer
     from planopt.option_types import FleetOptions
+    from planopt.steps import Step
 
 
 SHARE_FOR_ONE_TYPE = 0.4
@@ -55,13 +57,15 @@ SHARE_FOR_REASONS = 0.5
 def plan_fleet(
     file: str | Path,
     *,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[Step], object] | None = None,
     **options: Unpack[FleetOptions],
 ) -> FleetPlan:
     """Plan what a fleet buys and rents, and fleets of one type beside it."""
     asked = Asked.by_user("fleet", options)
-    opened = open_for(asked)
+    steps = Steps(on_progress)
+    opened = open_for(asked).watched(steps)
     chosen = asked.question(opened.native, _Options)
+    steps.end_in(chosen.time_limit)
     with ExitStack() as stack:
         workers = range(chosen.workers)
         solvers = [stack.enter_context(Solver()) for _ in workers]
@@ -82,9 +86,7 @@ def plan_fleet(
         named += [each.accelerator for each in request.own]
         opened = opened.with_power_limits(named)
         said = tuple(said_by_files(asked))
-        planning = _Planning(
-            opened, request, solvers, on_progress or (lambda _: None), said
-        )
+        planning = _Planning(opened, request, solvers, steps.at, said)
         return planning.plan(compare=chosen.compare)
 
 

@@ -11,27 +11,40 @@ from planopt.planning.serving import Serving
 from planopt.planning.training import Training
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from typing_extensions import Unpack
 
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.option_types import CompareOptions, CompareTrainingOptions
+    from planopt.steps import Step
 
 
 @overload
-def compare(**options: Unpack[CompareTrainingOptions]) -> list[TrainingPlan]: ...
+def compare(
+    *,
+    on_progress: Callable[[Step], object] | None = None,
+    **options: Unpack[CompareTrainingOptions],
+) -> list[TrainingPlan]: ...
 
 
 @overload
-def compare(**options: Unpack[CompareOptions]) -> list[Plan]: ...
+def compare(
+    *,
+    on_progress: Callable[[Step], object] | None = None,
+    **options: Unpack[CompareOptions],
+) -> list[Plan]: ...
 
 
-def compare(**options: object) -> list[Plan] | list[TrainingPlan]:
+def compare(
+    *, on_progress: Callable[[Step], object] | None = None, **options: object
+) -> list[Plan] | list[TrainingPlan]:
     """Answer a question for each accelerator alone.
 
     Parameters
     ----------
+    on_progress : callable, optional
+        Told what is being done, and how far it is.
     **options
         As of `planopt.solve`; with ``tokens``, as of `planopt.train`.
 
@@ -57,11 +70,11 @@ def compare(**options: object) -> list[Plan] | list[TrainingPlan]:
     must_name_accelerators(asked)
     asked.typed.pop("accelerators", None)  # each plan is about one of them
     if _marks(options):
-        return compared(Training(), _of_training(asked))
+        return compared(Training(), _of_training(asked), on_progress)
     asked.finish()
     serving = Asked.by_user("compare", asked.given)
     serving.typed = asked.typed
-    return compared(Serving(), serving)
+    return compared(Serving(), serving, on_progress)
 
 
 def _marks(options: Iterable[str]) -> set[str]:

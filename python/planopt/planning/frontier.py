@@ -13,13 +13,17 @@ from planopt.market import read_market
 from planopt.options import Asked
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_units
+from planopt.steps import Steps
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow
     from typing_extensions import Unpack
 
     from planopt.option_types import FrontierOptions
+    from planopt.steps import Step
 
 DEFAULT_BATCHES = 512
 """Batches offered one by one: beyond the usual largest number of sequences of a serving
@@ -67,11 +71,17 @@ class Frontier:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def frontier(**options: Unpack[FrontierOptions]) -> Frontier:
+def frontier(
+    *,
+    on_progress: Callable[[Step], object] | None = None,
+    **options: Unpack[FrontierOptions],
+) -> Frontier:
     """List the units worth buying for a question, each batch that meets its target.
 
     Parameters
     ----------
+    on_progress : callable, optional
+        Told what is being done, and how far it is.
     **options
         Those of `planopt.solve` that choose units, and none that limit a purchase.
 
@@ -92,7 +102,7 @@ def frontier(**options: Unpack[FrontierOptions]) -> Frontier:
     True
     """
     asked = Asked.by_user("frontier", options)
-    opened = open_for(asked)
+    opened = open_for(asked).watched(Steps(on_progress, "evaluating"))
     problem = read_market(asked, opened, Problem)
     counted = problem.counted(opened)
     found = find_units(counted, problem, Aim(each_batch_up_to=DEFAULT_BATCHES))

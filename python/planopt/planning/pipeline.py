@@ -13,6 +13,7 @@ from planopt.planning.not_considered import not_considered
 from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.procurement.solver import Solver
+from planopt.steps import Steps
 from planopt.summary import summed_up
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.options import Asked
     from planopt.procurement.problem import Purchase
+    from planopt.steps import Step
 
 QuestionT = TypeVar("QuestionT", ServingQuestion, TrainingQuestion)
 BuildT = TypeVar("BuildT")
@@ -58,41 +60,50 @@ class Subject(Protocol[QuestionT, BuildT, PlanT]):
 def answered(
     subject: Subject[QuestionT, BuildT, PlanT],
     asked: Asked,
-    on_progress: Callable[[str], object] | None = None,
+    on_progress: Callable[[Step], object] | None = None,
 ) -> PlanT:
     """Answer the question that options ask."""
+    steps = Steps(on_progress)
     with Solver() as solver:
-        question = subject.read(asked, open_for(asked), solver)
-        return whole(subject, question, on_progress or (lambda _: None))
+        question = subject.read(asked, open_for(asked).watched(steps), solver)
+        return whole(subject, question, steps)
 
 
-def compared(subject: Subject[QuestionT, BuildT, PlanT], asked: Asked) -> list[PlanT]:
+def compared(
+    subject: Subject[QuestionT, BuildT, PlanT],
+    asked: Asked,
+    on_progress: Callable[[Step], object] | None = None,
+) -> list[PlanT]:
     """Answer the question that options ask for each accelerator alone."""
+    steps, plans = Steps(on_progress), []
     with Solver() as solver:
-        question = subject.read(asked, open_for(asked), solver)
-        names = question.problem.accelerators
-        return [whole(subject, question.alone(each)) for each in names]
+        question = subject.read(asked, open_for(asked).watched(steps), solver)
+        for each in question.problem.accelerators:
+            steps.of = f"{each}: "
+            plans.append(whole(subject, question.alone(each), steps))
+    return plans
 
 
 def whole(
     subject: Subject[QuestionT, BuildT, PlanT],
     question: QuestionT,
-    on_progress: Callable[[str], object] = lambda _: None,
+    steps: Steps,
 ) -> PlanT:
     """Answer a question with a plan, and say what could not be part of any."""
-    plan = answer(subject, question, on_progress)
+    plan = answer(subject, question, steps)
     return replace(plan, not_considered=not_considered(question))
 
 
 def answer(
     subject: Subject[QuestionT, BuildT, PlanT],
     question: QuestionT,
-    on_progress: Callable[[str], object] = lambda _: None,
+    steps: Steps,
 ) -> PlanT:
     """Answer a question with a plan."""
     question.started = started = time.monotonic()
+    steps.end_in(question.problem.time_limit_seconds)
     covered = question.found.search.candidates_covered
-    on_progress(f"{covered:,} configurations, {len(question.found)} worth buying")
+    steps.at(f"{covered:,} configurations, {len(question.found)} worth buying")
     try:
         purchase = question.buy()
     except PurchaseInterrupted as stop:
@@ -101,8 +112,10 @@ def answer(
             raise Interrupted from None
         plan = subject.so_far(question, best, started)
         raise Interrupted(summed_up(plan, question.catalog)) from None
-    found = f"{purchase.status}: the best purchase, now under its load"
-    on_progress(found if purchase.counts else "no purchase: what would help")
+    if purchase.counts:
+        steps.at("judging what is best")
+    else:
+        steps.at("no purchase: what would help", is_counted=False)
     settled = subject.settled(question, purchase)
     if settled is None:
         return subject.infeasible(question, purchase, started)
@@ -112,7 +125,7 @@ def answer(
     question.had_time = asked.had_time = question.may_ask_again
     plan = subject.plan(question, purchase, chosen, started)
     plan = summed_up(plan, question.catalog)
-    on_progress("kept: alternatives and what would change the choice")
+    steps.at("what would change the choice", is_counted=False)
     try:
         return subject.explained(question, plan, chosen)
     except KeyboardInterrupt:

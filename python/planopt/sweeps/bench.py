@@ -18,7 +18,7 @@ from planopt.options import Asked
 from planopt.sweeps.spaces import Space, read_space
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from planopt.catalog.open import Catalog
     from planopt.options import TextOrNumber
@@ -71,6 +71,7 @@ def bench(
     spaces: Sequence[str] = (),
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
+    progress: Callable[[int, int], object] = lambda *_: None,
 ) -> dict[str, object]:
     """Measure candidates per second: training and serving in bulk, and random access.
 
@@ -97,18 +98,29 @@ def bench(
         "cpu": processor_name(),
         "threads": most,
     }
+    runs = 2 * REPEATS * (len(read) + 1)
+    done = iter(range(1, runs + 1))
+
+    def ran() -> None:
+        progress(next(done), runs)
+
     for space in read:
-        answer[space.name] = measure(opened, space, most)
-    answer["random_access"] = measure(opened, read[0], most, access="random")
+        answer[space.name] = measure(opened, space, most, ran=ran)
+    answer["random_access"] = measure(opened, read[0], most, access="random", ran=ran)
     return answer
 
 
 def measure(
-    catalog: Catalog, space: Space, threads: int, *, access: str = "bulk"
+    catalog: Catalog,
+    space: Space,
+    threads: int,
+    *,
+    access: str = "bulk",
+    ran: Callable[[], None] = lambda: None,
 ) -> Measured:
     """Evaluate a space, or single candidates of it, on one thread and on several."""
-    one, cpu_seconds = _fastest(catalog, space, 1, access)
-    all_, _ = _fastest(catalog, space, threads, access)
+    one, cpu_seconds = _fastest(catalog, space, 1, access, ran)
+    all_, _ = _fastest(catalog, space, threads, access, ran)
     return Measured(
         about=space.about,
         candidates_per_second=all_.candidates_per_second,
@@ -126,7 +138,7 @@ def measure(
 
 
 def _fastest(
-    catalog: Catalog, space: Space, threads: int, access: str
+    catalog: Catalog, space: Space, threads: int, access: str, ran: Callable[[], None]
 ) -> tuple[_Run, float]:
     """Run a few times; return the fastest, and its seconds of the processors."""
     bulk = access == "bulk"
@@ -142,4 +154,5 @@ def _fastest(
         run = catalog.native.bench(written(space.request), written(options))
         cpu_seconds = time.process_time() - before
         runs.append((decode(run, type=_Run), cpu_seconds))
+        ran()
     return min(runs, key=lambda run: run[0].seconds)

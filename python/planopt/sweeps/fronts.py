@@ -10,12 +10,14 @@ from msgspec.json import decode
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.door import written
 from planopt.errors import InputError
+from planopt.steps import Steps
 from planopt.sweeps.spaces import read_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from planopt._native import Table
+    from planopt.steps import Step
 
 
 class _Front(Struct, frozen=True):
@@ -28,12 +30,13 @@ def front(
     exhaustive: bool = False,
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
-    progress: Callable[[int, int], object] | None = None,
+    on_progress: Callable[[Step], object] | None = None,
 ) -> list[dict[str, object]]:
     """Find the front of a space, the cheapest first: index, what it is, all metrics."""
     request = written(read_space(space).request)
-    native = open_catalog(catalog, assumptions).native
-    found = native.front(request, written({"exhaustive": exhaustive}), progress)
+    steps = Steps(on_progress, "evaluating")
+    native = open_catalog(catalog, assumptions).watched(steps).native
+    found = native.front(request, written({"exhaustive": exhaustive}))
     return decode(found, type=_Front).rows
 
 

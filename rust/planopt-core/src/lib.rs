@@ -12,6 +12,7 @@ pub mod bulk;
 pub mod catalog;
 pub mod compute;
 pub mod cost;
+pub mod course;
 pub mod diagnostic;
 pub mod document;
 pub mod format;

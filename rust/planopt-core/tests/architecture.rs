@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 /// The rooms, bottom to top. A room may use those before it; rooms beside each other may not use
 /// one another.
 const ROOMS: &[&[&str]] = &[
-    &["diagnostic"],
+    &["course", "diagnostic"],
     &["quantity"],
     &["options"],
     &["format"],

@@ -1,14 +1,14 @@
 //! A catalog, and the questions that are asked of it.
 
 use planopt_core::request::space;
-use planopt_core::{bulk, catalog, hardware, plan, request, search};
+use planopt_core::{catalog, hardware, plan, request, search};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use planopt_core::catalog::Kind;
+use planopt_core::course::Course;
 use planopt_core::diagnostic::Diagnostic;
 use planopt_core::document::BomLine;
 
@@ -18,9 +18,15 @@ use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
 use crate::found::{Found, Rows};
-use crate::interrupt::{after, interruptible, limited, watched};
+use crate::interrupt::watched;
 use crate::json::{answer, question, read, written};
 use crate::table::Table;
+
+/// What long work counts.
+const CANDIDATES: &str = "candidates";
+const SIMULATIONS: &str = "simulations";
+/// Accelerators in hosts.
+const SYSTEMS: &str = "systems";
 
 /// What a solver buys of rows.
 fn bought(
@@ -41,6 +47,8 @@ fn bought(
 #[pyclass(frozen, module = "planopt._native")]
 pub(crate) struct Catalog {
     catalog: Arc<catalog::Catalog>,
+    /// Told how far long work is.
+    watcher: Option<Arc<Py<PyAny>>>,
 }
 
 #[pymethods]
@@ -70,8 +78,25 @@ impl Catalog {
         let root = Path::new(root);
         let loaded = py.detach(move || catalog::Catalog::load(root, &overlays, assumptions));
         loaded
-            .map(Self::of)
+            .map(|catalog| Self {
+                catalog: Arc::new(catalog),
+                watcher: None,
+            })
             .map_err(|problems| input_error(py, &problems))
+    }
+
+    /// The same catalog, whose long work is told of.
+    ///
+    /// Parameters
+    /// ----------
+    /// watcher : callable
+    ///     Told some times a second what is counted, how many of it are done, of how many (0 where nobody
+    ///     knows), and by what share the best that is known may be beaten, or none.
+    fn watched(&self, watcher: Py<PyAny>) -> Self {
+        Self {
+            catalog: Arc::clone(&self.catalog),
+            watcher: Some(Arc::new(watcher)),
+        }
     }
 
     /// The same catalog with some of the assumptions of cost in place of its own.
@@ -83,7 +108,7 @@ impl Catalog {
     ///     differ.
     fn with_cost(&self, py: Python<'_>, cost: &[u8]) -> PyResult<Self> {
         let given: catalog::CostChoice = question(py, cost)?;
-        Ok(Self::of(self.catalog.with_cost(given)))
+        Ok(self.like(self.catalog.with_cost(given)))
     }
 
     /// The same catalog with another price in place of its own.
@@ -100,8 +125,10 @@ impl Catalog {
     ///     them.
     fn at_price(&self, py: Python<'_>, price: &[u8]) -> PyResult<Self> {
         let choice: catalog::PriceChoice = question(py, price)?;
-        let priced = self.catalog.at_prices(&[choice]).map(Self::of);
-        priced.map_err(|problems| input_error(py, &problems))
+        let priced = self.catalog.at_prices(&[choice]);
+        priced
+            .map(|catalog| self.like(catalog))
+            .map_err(|problems| input_error(py, &problems))
     }
 
     /// The same catalog, as it was read, with its parts paid for otherwise.
@@ -117,8 +144,9 @@ impl Catalog {
     ///     As of `at_price`.
     fn paid(&self, py: Python<'_>, pricing: &[u8]) -> PyResult<Self> {
         let pricing: catalog::Pricing = question(py, pricing)?;
-        let paid = self.catalog.paid(&pricing).map(Self::of);
-        paid.map_err(|problems| input_error(py, &problems))
+        let paid = self.catalog.paid(&pricing);
+        paid.map(|catalog| self.like(catalog))
+            .map_err(|problems| input_error(py, &problems))
     }
 
     /// Every price of what can be bought, with its range and where it comes from.
@@ -140,13 +168,13 @@ impl Catalog {
     fn with_power_limit(&self, py: Python<'_>, name: &str) -> PyResult<Self> {
         self.catalog
             .with_power_limit(name)
-            .map(Self::of)
+            .map(|catalog| self.like(catalog))
             .map_err(|problem| input_error(py, &[problem]))
     }
 
     /// The same catalog with each accelerator at lower limits of its power beside it.
     fn with_lower_power(&self) -> Self {
-        Self::of(self.catalog.with_lower_power())
+        self.like(self.catalog.with_lower_power())
     }
 
     /// Entities of a kind: id and name.
@@ -279,15 +307,16 @@ impl Catalog {
     /// The best set of islands for a run.
     fn train_islands(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::TrainIslands = question(py, request)?;
-        let work = |stop: &AtomicBool| request::train_islands(&self.catalog, &request, stop);
-        answer(py, interruptible(py, work)?)
+        let work = |course: &Course| request::train_islands(&self.catalog, &request, course);
+        answer(py, self.long(py, "sets", None, work)?)
     }
 
     /// The chains of neighbours that serve a model.
     fn serve_neighbours(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::ServeNeighbours = question(py, request)?;
-        let work = |stop: &AtomicBool| request::serve_neighbours(&self.catalog, &request, stop);
-        answer(py, interruptible(py, work)?)
+        let work =
+            |course: &Course| request::serve_neighbours(&self.catalog, &request, &course.over);
+        answer(py, self.long(py, "chains", None, work)?)
     }
 
     /// Accelerators that a question would allow and that nothing can be built of.
@@ -306,8 +335,8 @@ impl Catalog {
     fn bench(&self, py: Python<'_>, space: &[u8], options: &[u8]) -> PyResult<Vec<u8>> {
         let space: space::SpaceRequest = question(py, space)?;
         let options: space::BenchOptions = question(py, options)?;
-        let found = interruptible(py, |stop| space.bench(&self.catalog, options, stop))?;
-        answer(py, found)
+        let work = |course: &Course| space.bench(&self.catalog, options, &course.over);
+        answer(py, self.long(py, CANDIDATES, None, work)?)
     }
 
     /// The Pareto front of a part of a space.
@@ -316,31 +345,18 @@ impl Catalog {
     /// ----------
     /// space, options : bytes
     ///     JSON: which candidates, and how they are gone through.
-    /// progress : callable, optional
-    ///     Told some times a second how many candidates are done, and of how many.
-    #[pyo3(signature = (space, options, progress=None))]
-    fn front(
-        &self,
-        py: Python<'_>,
-        space: &[u8],
-        options: &[u8],
-        progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Vec<u8>> {
+    fn front(&self, py: Python<'_>, space: &[u8], options: &[u8]) -> PyResult<Vec<u8>> {
         let space: space::SpaceRequest = question(py, space)?;
         let options: space::FrontOptions = question(py, options)?;
-        let course = bulk::Course::default();
-        let work = |stop: &AtomicBool| space.front(&self.catalog, options, stop, &course);
-        let found = watched(py, work, |_| match (progress, course.so_far()) {
-            (Some(tell), Some((done, of))) => tell.call1((done, of)).map(|_| ()),
-            _ => Ok(()),
-        })?;
-        answer(py, found)
+        let work = |course: &Course| space.front(&self.catalog, options, course);
+        answer(py, self.long(py, CANDIDATES, None, work)?)
     }
 
     /// Every metric of the candidates of a space from `start` to `end` that work.
     fn metrics(&self, py: Python<'_>, space: &[u8], start: u64, end: u64) -> PyResult<Table> {
         let space: space::SpaceRequest = question(py, space)?;
-        let found = interruptible(py, |stop| space.metrics(&self.catalog, start, end, stop))?;
+        let work = |course: &Course| space.metrics(&self.catalog, start, end, &course.over);
+        let found = self.long(py, CANDIDATES, None, work)?;
         found
             .map(Table::new)
             .map_err(|problems| input_error(py, &problems))
@@ -349,8 +365,8 @@ impl Catalog {
     /// Finds the clusters that train a model.
     fn search_training(&self, py: Python<'_>, request: &[u8]) -> PyResult<Found> {
         let request: request::SearchTraining = question(py, request)?;
-        let search = |stop: &AtomicBool| request::search_training(&self.catalog, &request, stop);
-        let found = interruptible(py, search)?;
+        let search = |course: &Course| request::search_training(&self.catalog, &request, course);
+        let found = self.long(py, SYSTEMS, None, search)?;
         found
             .map(Found::of)
             .map_err(|problems| input_error(py, &problems))
@@ -379,8 +395,8 @@ impl Catalog {
             let read = parts.iter().map(|part| question(py, part));
             requested.push(read.collect::<PyResult<_>>()?);
         }
-        let found = limited(py, seconds, |stop| {
-            let search = |parts: &Vec<_>| request::search_serving(&self.catalog, parts, stop);
+        let found = self.long(py, SYSTEMS, Some(seconds), |course| {
+            let search = |parts: &Vec<_>| request::search_serving(&self.catalog, parts, course);
             requested.iter().map(search).collect::<Result<Vec<_>, _>>()
         })?;
         let found = found.map_err(|problems| input_error(py, &problems))?;
@@ -424,34 +440,18 @@ impl Catalog {
         let parts: Vec<request::SearchServing> = parts.collect::<PyResult<_>>()?;
         let requested: request::SettleServing = read(requested)?;
         let guess = guess.found();
-        let (over, failed) = (AtomicBool::new(false), Mutex::new(None));
-        let limit = after(seconds);
-        let settled = watched(
-            py,
-            |stop| {
-                let mut solve = |rows| {
-                    let bought = Python::attach(|py| bought(py, &solver, rows));
-                    bought.unwrap_or_else(|error| {
-                        stop.store(true, Ordering::Relaxed);
-                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                        None
-                    })
-                };
-                request::settle_serving(
-                    &self.catalog,
-                    &parts,
-                    &requested,
-                    guess,
-                    &mut solve,
-                    stop,
-                    &over,
-                )
-            },
-            |_| {
-                over.fetch_or(Instant::now() >= limit, Ordering::Relaxed);
-                Ok(())
-            },
-        )?;
+        let failed = Mutex::new(None);
+        let settled = self.long(py, SIMULATIONS, Some(seconds), |course| {
+            let mut solve = |rows| {
+                let bought = Python::attach(|py| bought(py, &solver, rows));
+                bought.unwrap_or_else(|error| {
+                    course.stop();
+                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    None
+                })
+            };
+            request::settle_serving(&self.catalog, &parts, &requested, guess, &mut solve, course)
+        })?;
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
@@ -483,8 +483,8 @@ impl Catalog {
     /// them.
     fn search_pools(&self, py: Python<'_>, request: &[u8], seconds: f64) -> PyResult<Vec<u8>> {
         let request: request::SearchPools = question(py, request)?;
-        let search = |stop: &AtomicBool| request::find_pools(&self.catalog, &request, stop);
-        answer(py, limited(py, seconds, search)?)
+        let search = |course: &Course| request::find_pools(&self.catalog, &request, &course.over);
+        answer(py, self.long(py, SYSTEMS, Some(seconds), search)?)
     }
 
     /// Simulates a load on one configuration.
@@ -499,10 +499,30 @@ impl Catalog {
 }
 
 impl Catalog {
-    fn of(catalog: catalog::Catalog) -> Self {
+    /// Another catalog, with the same watcher.
+    fn like(&self, catalog: catalog::Catalog) -> Self {
         Self {
             catalog: Arc::new(catalog),
+            watcher: self.watcher.clone(),
         }
+    }
+
+    /// Does what may take long: Ctrl-C ends it, some seconds are its time where they are given, and the
+    /// watcher is told how many of `what` are done.
+    fn long<T: Send>(
+        &self,
+        py: Python<'_>,
+        what: &str,
+        seconds: Option<f64>,
+        work: impl FnOnce(&Course) -> T + Send,
+    ) -> PyResult<T> {
+        watched(py, seconds, work, |course| {
+            if let Some(watcher) = &self.watcher {
+                let (done, of) = course.so_far();
+                watcher.call1(py, (what, done, of, course.gap()))?;
+            }
+            Ok(())
+        })
     }
 
     /// Answers a short question without holding the interpreter's lock.
@@ -524,7 +544,9 @@ impl Catalog {
         ask: fn(&catalog::Catalog, &Q, &AtomicBool) -> Result<A, Vec<Diagnostic>>,
     ) -> PyResult<Vec<u8>> {
         let request: Q = question(py, request)?;
-        let found = interruptible(py, |stop| ask(&self.catalog, &request, stop))?;
+        let found = self.long(py, SIMULATIONS, None, |course| {
+            ask(&self.catalog, &request, &course.over)
+        })?;
         answer(py, found)
     }
 }

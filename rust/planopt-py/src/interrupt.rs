@@ -1,9 +1,9 @@
 //! The one door for long work: the interpreter's lock is released, and Ctrl-C is answered.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use planopt_core::course::Course;
 use pyo3::prelude::*;
 
 use crate::errors::InternalError;
@@ -15,46 +15,24 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest that anything may take: a year is no limit.
 const LONGEST_SECONDS: f64 = 3.2e7;
 
-/// Runs `work` beside the interpreter. On a signal `stop` is set, the work is waited for, and the
-/// signal's exception is raised.
-pub(crate) fn interruptible<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce(&AtomicBool) -> T + Send,
-) -> PyResult<T> {
-    watched(py, work, |_| Ok(()))
-}
-
-/// The same, told to stop after some seconds.
-pub(crate) fn limited<T: Send>(
-    py: Python<'_>,
-    seconds: f64,
-    work: impl FnOnce(&AtomicBool) -> T + Send,
-) -> PyResult<T> {
-    let limit = after(seconds);
-    watched(py, work, |stop| {
-        stop.fetch_or(Instant::now() >= limit, Ordering::Relaxed);
-        Ok(())
-    })
-}
-
-/// When so many seconds have passed.
-pub(crate) fn after(seconds: f64) -> Instant {
-    Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS))
-}
-
-/// The same, and `tell` is asked each time that signals are looked at; it may stop the work.
+/// Runs `work` beside the interpreter, and asks `tell` each time that signals are looked at and when
+/// it is done. After `seconds` its course is over: what is known must do. On a signal, or where `tell` fails, it is
+/// stopped, the work is waited for, and the exception is raised.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&AtomicBool) -> T + Send,
-    tell: impl Fn(&AtomicBool) -> PyResult<()>,
+    seconds: Option<f64>,
+    work: impl FnOnce(&Course) -> T + Send,
+    tell: impl Fn(&Course) -> PyResult<()>,
 ) -> PyResult<T> {
-    let stop = AtomicBool::new(false);
+    let course = Course::default();
+    let seconds = seconds.unwrap_or(LONGEST_SECONDS);
+    let limit = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS));
     std::thread::scope(|scope| {
         let (done, mut finished) = channel();
-        let stop = &stop;
+        let course = &course;
         scope.spawn(move || {
             // The receiver is gone only if the interpreter is: nobody is left to be told.
-            let _ = done.send(work(stop));
+            let _ = done.send(work(course));
         });
         loop {
             // The receiver travels into the closure and back: it may be sent, but not shared.
@@ -64,14 +42,17 @@ pub(crate) fn watched<T: Send>(
                 (finished, outcome)
             });
             match outcome {
-                Ok(result) => return Ok(result),
+                Ok(result) => return tell(course).map(|()| result),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(InternalError::new_err(()));
                 }
             }
-            if let Err(signal) = py.check_signals().and_then(|()| tell(stop)) {
-                stop.store(true, Ordering::Relaxed);
+            if Instant::now() >= limit {
+                course.end();
+            }
+            if let Err(signal) = py.check_signals().and_then(|()| tell(course)) {
+                course.stop();
                 return Err(signal);
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::question::{is_judged, sought};
 use planopt_core::catalog::{Catalog, CostChoice, Pricing};
+use planopt_core::course::Course;
 use planopt_core::diagnostic::Diagnostic;
 use planopt_core::request::{
     LaidOut, LayOut, Options, SettleServing, lay_out, read_question, search_serving, settle_serving,
@@ -11,7 +12,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// A code for what this door has not understood: a fault of it.
 const FAULT: &str = "E901";
@@ -109,7 +109,7 @@ fn guessed(catalog: &Arc<Catalog>, problem: &Value, limits: &Limits) -> Answer<O
     }
     for cap in caps.into_iter().chain([budget]) {
         let parts = [sought(problem, cap)?];
-        let found = search_serving(catalog, &parts, &AtomicBool::new(false))?;
+        let found = search_serving(catalog, &parts, &Course::default())?;
         let best = found.rows.best_alone(|_| true, limits, objective);
         let is_last = cap == budget || !found.summary.is_cut_by_price;
         let guess = best.map(|best| Bought {
@@ -153,7 +153,6 @@ fn settled(
     let near = price.map(|price| REACH * price);
     let near = near.into_iter().chain(budget).reduce(f64::min);
     for cap in [near, budget] {
-        let (never, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let parts = [sought(problem, cap)?];
         let (found, told) = settle_serving(
             catalog,
@@ -161,8 +160,7 @@ fn settled(
             &asked,
             &guess.found,
             &mut |_| None,
-            &never,
-            &over,
+            &Course::default(),
         )?;
         let told = serde_json::to_value(&told).map_err(|error| fault(error.to_string()))?;
         let is_within = |value: f64| cap.is_none_or(|cap| value <= cap * 1e6);

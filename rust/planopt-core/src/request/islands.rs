@@ -5,6 +5,7 @@ use super::model::ModelRequest;
 use super::training::{RecipeRequest, TrainingRun, training_with};
 use crate::catalog::{Assumptions, Catalog, IslandAssumptions, TrainingAssumptions};
 use crate::cost::energy_kwh;
+use crate::course::Course;
 use crate::diagnostic::{Diagnostic, Problems, code};
 use crate::document::{IslandKind, IslandsAnswer, IslandsRun, TrainingCandidate};
 use crate::hardware::Site;
@@ -21,7 +22,6 @@ use crate::training::{TrainingEvaluation, straggling};
 use crate::transformer::Transformer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Steps between two exchanges that are tried, where none are asked for: those of the papers, from
 /// data parallelism's one to `DiLoCo`'s 500.
@@ -94,7 +94,7 @@ struct Problem<'a> {
     /// The same of machines that are rented.
     of_rented: &'a TrainingAssumptions,
     kinds: &'a [Kind<'a>],
-    stop: &'a AtomicBool,
+    course: &'a Course,
     /// What runs on islands of a kind, of so many machines, at so large a batch.
     known: BTreeMap<(usize, u32, u32), Option<Island>>,
 }
@@ -107,7 +107,7 @@ struct Problem<'a> {
 pub fn train_islands(
     catalog: &Catalog,
     request: &TrainIslands,
-    stop: &AtomicBool,
+    course: &Course,
 ) -> Result<IslandsAnswer, Vec<Diagnostic>> {
     let transformer = request.model.transformer(catalog)?;
     let mut problems = Problems::default();
@@ -135,7 +135,7 @@ pub fn train_islands(
         training: &training,
         of_rented: &training.of_rented(),
         kinds: &kinds,
-        stop,
+        course,
         known: BTreeMap::new(),
     };
     problem.answer()
@@ -146,10 +146,13 @@ impl Problem<'_> {
         let deadline = self.request.islands.deadline_seconds;
         let (mut best, mut nearest): (Option<(Vec<Group>, IslandsRun)>, _) = (None, None);
         let asked = self.request.islands.inner_steps;
-        for set in self.sets()? {
-            if self.stop.load(Ordering::Relaxed) {
+        let sets = self.sets()?;
+        self.course.begin(sets.len() as u64);
+        for set in sets {
+            if self.course.is_over() {
                 break;
             }
+            self.course.step(1);
             for run in self.runs(&set, asked.as_slice()) {
                 let seconds = run.days * HOURS_PER_DAY * SECONDS_PER_HOUR;
                 let is_late = deadline.is_some_and(|deadline| seconds > deadline);
@@ -303,7 +306,7 @@ impl Problem<'_> {
             goal: &goal,
             assumptions: self.assumptions,
             training,
-            stop: self.stop,
+            course: self.course,
         };
         let (layout, _) = search.fastest_on(&kind.system, group.each * kind.accelerators)?;
         let context = RunContext {
@@ -540,8 +543,7 @@ mod tests {
                 "recipe": {{ "seq_len": 512, "global_batch": 240 }}, "islands": {islands} }}"#
         );
         let request: TrainIslands = read_json(asked.as_bytes()).expect("a question");
-        let stop = AtomicBool::new(false);
-        let answer = train_islands(catalog, &request, &stop).expect("an answer");
+        let answer = train_islands(catalog, &request, &Course::default()).expect("an answer");
         answer.best.expect("a run")
     }
 

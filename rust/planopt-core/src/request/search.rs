@@ -6,6 +6,7 @@ use super::selection::{known, select};
 use super::serving::{SearchServing, ServedRequest};
 use super::training::{RecipeRequest, TrainingRun, training_with};
 use crate::catalog::{Assumptions, Catalog};
+use crate::course::Course;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
 use crate::quantity::{MicroUsd, Seconds, Watts, real};
@@ -18,7 +19,6 @@ use crate::serving::engine::{LoadReport, SessionsKept};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// A search for clusters that train a model.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -62,7 +62,7 @@ pub struct ClusterOptions {
     pub slower: BTreeMap<String, f64>,
 }
 
-/// Finds the clusters that train a model; `stop` ends the search early.
+/// Finds the clusters that train a model; `course` tells how far it is, and may end it early.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ pub struct ClusterOptions {
 pub fn search_training(
     catalog: &Arc<Catalog>,
     request: &SearchTraining,
-    stop: &AtomicBool,
+    course: &Course,
 ) -> Result<Found, Vec<Diagnostic>> {
     let transformer = request.model.transformer(catalog)?;
     let mut problems = Problems::default();
@@ -111,7 +111,7 @@ pub fn search_training(
         goal: &goal,
         assumptions,
         training: &training,
-        stop,
+        course,
     };
     let inventory = match &instances {
         Some(instances) => instances.inventory(catalog),
@@ -141,7 +141,7 @@ pub fn search_training(
 pub fn search_serving(
     catalog: &Arc<Catalog>,
     parts: &[SearchServing],
-    stop: &AtomicBool,
+    course: &Course,
 ) -> Result<Found, Vec<Diagnostic>> {
     let mut finding = Finding::default();
     for request in parts {
@@ -156,7 +156,7 @@ pub fn search_serving(
             request.search.max_accelerators,
             part.price_cap(),
             &part.asked.assumptions,
-            stop,
+            course,
         );
         let is_over_pcie = space.systems.iter().any(System::reduces_over_pcie);
         finding.take(part.part(), &found, is_over_pcie, request.search.hourly);
@@ -324,8 +324,7 @@ pub fn settle_serving(
     asked: &SettleServing,
     guess: &Found,
     solver: &mut Solver<'_>,
-    stop: &AtomicBool,
-    over: &AtomicBool,
+    course: &Course,
 ) -> Result<(Found, SettledAnswer), Vec<Diagnostic>> {
     let read = parts.iter().map(|part| PartRead::of(catalog, part));
     let read: Vec<PartRead> = read.collect::<Result<_, _>>()?;
@@ -374,8 +373,7 @@ pub fn settle_serving(
             hourly,
             guess: &guessed,
             is_brief: asked.is_brief,
-            stop,
-            over,
+            course,
         },
         if is_plain {
             Buyer::Fronts

@@ -22,18 +22,19 @@ use crate::hardware::{Connection, Rates, Space, System};
 use crate::parallel::Layout;
 use crate::quantity::{MicroUsd, Seconds};
 use rayon::prelude::*;
-use std::sync::atomic::Ordering;
 
 impl TrainingSearch<'_> {
     /// Finds the best cluster of each accelerator, host and network of `space`. The result does
-    /// not depend on the number of threads; it stops early, and says so, once `stop` is set.
+    /// not depend on the number of threads; it stops early, and says so, once its course is told to.
     pub fn search<'a>(&self, space: &Space<'a>) -> TrainingSearchResult<'a> {
         let most = self.goal.limits.accelerators;
         let layouts = Layouts::all(self.transformer, self.recipe, most);
+        self.course.begin(space.systems.len() as u64);
         let found: Vec<TrainingSearchResult<'a>> = space
             .systems
             .par_iter()
             .map(|system| self.search_system(system, &space.networks, &layouts))
+            .inspect(|_| self.course.step(1))
             .collect();
         found
             .into_iter()
@@ -115,7 +116,7 @@ impl TrainingSearch<'_> {
             sizes.reverse();
         }
         for size in &sizes {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.course.is_over() {
                 result.interrupted = true;
                 return best;
             }

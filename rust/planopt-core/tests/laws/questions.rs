@@ -1,8 +1,8 @@
 //! Absurd questions get answers too: every count there is, from nothing to the largest.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
+use planopt_core::course::Course;
 use planopt_core::request::{EvaluateServing, SearchServing, evaluate_serving, search_serving};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -122,7 +122,7 @@ proptest! {
             "accelerators": [accelerator],
         }));
         let catalog = Arc::new(bundled("calibrated").clone());
-        let found = search_serving(&catalog, &[request], &AtomicBool::new(false))
+        let found = search_serving(&catalog, &[request], &Course::default())
             .expect("every name is known");
         let columns = &found.rows.columns;
         for (place, &speed) in columns.tokens_per_second_per_user.iter().enumerate() {

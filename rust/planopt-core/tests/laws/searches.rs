@@ -5,6 +5,7 @@ use crate::stock::{Stock, bundled, stocks};
 use planopt_core::bill::Unit;
 use planopt_core::catalog::{Assumptions, SwitchSale};
 use planopt_core::cost::of_purchase;
+use planopt_core::course::Course;
 use planopt_core::hardware::{Inventory, Selection, Space, System};
 use planopt_core::load::serving::Question;
 use planopt_core::parallel::{Batching, Layout, partition};
@@ -17,7 +18,6 @@ use planopt_core::transformer::Transformer;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 
 /// A question that is small enough to be answered by trying everything.
 #[derive(Clone, Debug)]
@@ -81,10 +81,10 @@ fn hunts() -> impl Strategy<Value = Hunt> {
 
 impl Hunt {
     fn search(&self) -> SearchResult<'_> {
-        self.search_within(None, &AtomicBool::new(false))
+        self.search_within(None, &Course::default())
     }
 
-    fn search_within(&self, cap: Option<MicroUsd>, stop: &AtomicBool) -> SearchResult<'_> {
+    fn search_within(&self, cap: Option<MicroUsd>, course: &Course) -> SearchResult<'_> {
         search(
             &self.transformer,
             &self.question,
@@ -94,7 +94,7 @@ impl Hunt {
             self.accelerators,
             cap,
             &self.assumptions,
-            stop,
+            course,
         )
     }
 
@@ -392,7 +392,7 @@ proptest! {
         let mut prices: Vec<MicroUsd> = all.units.iter().map(|unit| unit.price).collect();
         prices.push(MicroUsd(1_000_000_000));
         let cap = *pick.get(&prices);
-        let capped = hunt.search_within(Some(cap), &AtomicBool::new(false));
+        let capped = hunt.search_within(Some(cap), &Course::default());
         let within: Vec<Seen> =
             all.units.iter().filter(|unit| unit.price <= cap).map(Seen::from).collect();
         prop_assert_eq!(list(&capped), within);
@@ -411,7 +411,9 @@ proptest! {
 
     #[test]
     fn a_search_told_to_stop_stops(hunt in hunts()) {
-        let stopped = hunt.search_within(None, &AtomicBool::new(true));
+        let course = Course::default();
+        course.end();
+        let stopped = hunt.search_within(None, &course);
         prop_assert!(stopped.interrupted && stopped.units.is_empty());
         prop_assert_eq!(stopped.evaluated, 0);
         prop_assert!(!hunt.search().interrupted);
@@ -457,10 +459,10 @@ proptest! {
         let space = Space::available(&Inventory::of(catalog), &selection, assumptions);
         let with = |policy| {
             let goal = Goal { policy, ..goal };
-            let stop = AtomicBool::new(false);
+            let course = Course::default();
             let demand = Demand::default();
             let result = search(
-                &transformer, &question, &space, &goal, &demand, 8, None, assumptions, &stop,
+                &transformer, &question, &space, &goal, &demand, 8, None, assumptions, &course,
             );
             result.units.iter().map(|unit| (unit.batching.batch, Seen::from(unit))).collect::<Vec<_>>()
         };

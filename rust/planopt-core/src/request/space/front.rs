@@ -3,11 +3,11 @@
 use super::common::on_threads;
 use crate::bulk::serving::ServingSpace;
 use crate::bulk::training::TrainingSpace;
-use crate::bulk::{Candidates, Course, Metrics, Rejected, Sink, Walk, front};
+use crate::bulk::{Candidates, Metrics, Rejected, Sink, Walk, front};
+use crate::course::Course;
 use crate::document::FrontAnswer;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Which part of a space, and how it is gone through.
@@ -101,17 +101,16 @@ impl<C: Metrics> Sink<C> for Row<'_> {
 pub(super) fn front_of<S: Described>(
     space: &S,
     options: FrontOptions,
-    stop: &AtomicBool,
     course: &Course,
 ) -> FrontAnswer {
     let started = Instant::now();
     let count = space.count();
     let end = options.end.map_or(count, |end| end.min(count));
     let start = options.start.min(end);
-    course.of.store(end - start, Ordering::Relaxed);
+    course.begin(end - start);
     let go_on = |candidates: u64| {
-        course.done.fetch_add(candidates, Ordering::Relaxed);
-        !stop.load(Ordering::Relaxed)
+        course.step(candidates);
+        !course.is_over()
     };
     let found = on_threads(options.threads, || {
         front(space, (start, end), options.exhaustive, go_on)
@@ -137,6 +136,6 @@ pub(super) fn front_of<S: Described>(
         pruned: tally.pruned,
         checksum: format!("{:016x}", tally.checksum.0),
         seconds: started.elapsed().as_secs_f64(),
-        interrupted: stop.load(Ordering::Relaxed),
+        interrupted: course.is_over(),
     }
 }

@@ -12,8 +12,9 @@ pub use self::serving::{ServingSpaceRequest, with_serving_space};
 pub use self::training::{TrainingSpaceRequest, with_training_space};
 
 use self::common::on_threads;
-use crate::bulk::{Candidates, Course, Table, Tally, Walk, tally};
+use crate::bulk::{Candidates, Table, Tally, Walk, tally};
 use crate::catalog::Catalog;
+use crate::course::Course;
 use crate::diagnostic::Diagnostic;
 use crate::document::{BenchAnswer, FrontAnswer};
 use serde::Deserialize;
@@ -80,15 +81,14 @@ impl SpaceRequest {
         &self,
         catalog: &Catalog,
         options: FrontOptions,
-        stop: &AtomicBool,
         course: &Course,
     ) -> Result<FrontAnswer, Vec<Diagnostic>> {
         match self {
             Self::Training(request) => with_training_space(catalog, request, |space| {
-                front::front_of(space, options, stop, course)
+                front::front_of(space, options, course)
             }),
             Self::Serving(request) => with_serving_space(catalog, request, |space| {
-                front::front_of(space, options, stop, course)
+                front::front_of(space, options, course)
             }),
         }
     }

@@ -9,6 +9,7 @@ use super::layouts::{all_layouts, context_ranks, placed};
 use super::reduce::{Demand, reduce};
 use crate::bill::Unit;
 use crate::catalog::{Accelerator, Assumptions};
+use crate::course::Course;
 use crate::hardware::{Connection, Fabric, Hardware, Space, System};
 use crate::load::serving::Question;
 use crate::parallel::{Batching, Layout, Placement, Stage, stages};
@@ -18,7 +19,6 @@ use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Every way to divide a model, with the stages that it falls into.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ pub(super) struct Task<'s> {
     pub(super) demand: &'s Demand,
     pub(super) divisions: &'s Divisions<'s>,
     pub(super) price_cap: Option<MicroUsd>,
-    pub(super) stop: &'s AtomicBool,
+    pub(super) course: &'s Course,
 }
 
 /// A layout that can be had, the units of it in each listing, and what it cannot supply more than,
@@ -116,7 +116,7 @@ pub(super) struct Candidate<'r, 'a> {
 
 /// Finds the units of `space` that meet `goal`, at most `accelerators` to a replica and none
 /// dearer than `price_cap`. The result does not depend on the number of threads; it stops early,
-/// and says so, once `stop` is set.
+/// and says so, once `course` is told to.
 #[expect(
     clippy::too_many_arguments,
     reason = "the question in its parts; each has its own owner"
@@ -130,7 +130,7 @@ pub fn search<'a>(
     accelerators: u32,
     price_cap: Option<MicroUsd>,
     assumptions: &Assumptions,
-    stop: &AtomicBool,
+    course: &Course,
 ) -> SearchResult<'a> {
     let task = Task {
         question,
@@ -139,12 +139,14 @@ pub fn search<'a>(
         demand,
         divisions: &Divisions::of(transformer, question, accelerators, assumptions),
         price_cap,
-        stop,
+        course,
     };
+    course.begin(space.systems.len() as u64);
     let found: Vec<SearchResult<'a>> = space
         .systems
         .par_iter()
         .map(|system| task.search_system(system, &space.networks))
+        .inspect(|_| course.step(1))
         .collect();
     found
         .into_iter()
@@ -176,7 +178,7 @@ impl Task<'_> {
         networks: &[Connection<'a>],
     ) -> SearchResult<'a> {
         let mut result = SearchResult::default();
-        if self.stop.load(Ordering::Relaxed) {
+        if self.course.is_over() {
             result.interrupted = true;
             return result;
         }
@@ -233,7 +235,7 @@ impl Task<'_> {
     ) -> Vec<Candidate<'r, 'a>> {
         let mut candidates = Vec::new();
         for &layout in &self.divisions.layouts {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.course.is_over() {
                 break;
             }
             let Some(placement) = placed(layout, system, self.question) else {
@@ -300,13 +302,13 @@ impl Task<'_> {
             tokens(other).total_cmp(&tokens(one))
         });
         for candidate in candidates {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.course.is_over() {
                 break;
             }
             self.supply_to(&mut listings, &candidate);
         }
         for listing in &mut listings {
-            listing.result.interrupted = self.stop.load(Ordering::Relaxed);
+            listing.result.interrupted = self.course.is_over();
         }
         let speed = self.demand.speed;
         let told = |listing: Listing<'a>| {

@@ -1,12 +1,12 @@
 //! What a search for clusters seeks.
 
 use crate::catalog::{Assumptions, TrainingAssumptions};
+use crate::course::Course;
 use crate::load::training::Recipe;
 use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, Seconds, Watts};
 use crate::transformer::Transformer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 
 /// What is sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -96,6 +96,6 @@ pub struct TrainingSearch<'s> {
     pub assumptions: &'s Assumptions,
     /// Those of training.
     pub training: &'s TrainingAssumptions,
-    /// Set to stop early.
-    pub stop: &'s AtomicBool,
+    /// How far it is, or told to stop early.
+    pub course: &'s Course,
 }

@@ -4,6 +4,7 @@
 //! share their first gaps, and a lucky start would be in all of them. Two looks in a row must agree.
 
 use crate::catalog::RequestOverhead;
+use crate::course::Course;
 use crate::load::{Arrivals, Load, Routing, Statistic};
 use crate::quantity::real;
 use crate::search::serving::goal::LatencyGoal;
@@ -93,10 +94,8 @@ pub(super) struct Judge<'j> {
     pub(super) overhead: RequestOverhead,
     /// Whether the final run is as short as where the clock has ended.
     pub(super) is_brief: bool,
-    pub(super) stop: &'j AtomicBool,
-    /// Told that there is no time for further looks; the final run is made nevertheless.
-    pub(super) over: &'j AtomicBool,
-    pub(super) simulations: AtomicU64,
+    /// Counts simulations. Once there is no time for further looks, the final run is made nevertheless.
+    pub(super) course: &'j Course,
     pub(super) requests: AtomicU64,
 }
 
@@ -137,9 +136,10 @@ impl Judge<'_> {
         let mut seed = FIRST_SEED;
         let replicas = self.together(rate);
         let most = self.most_requests(level);
+        let over = &self.course.over;
         while requests <= most {
-            report = self.run(step, limits, (replicas, rate), (requests, seed), self.over);
-            if report.interrupted || self.over.load(Ordering::Relaxed) {
+            report = self.run(step, limits, (replicas, rate), (requests, seed), over);
+            if report.interrupted || self.course.is_over() {
                 break;
             }
             let is_last = 2 * requests > LEVELS[LEVELS.len() - 1];
@@ -174,7 +174,7 @@ impl Judge<'_> {
         rate: f64,
     ) -> (Verdict, LoadReport) {
         let of_replicas = FINAL_OF_REPLICA * u64::from(replicas);
-        let is_brief = self.is_brief || self.over.load(Ordering::Relaxed);
+        let is_brief = self.is_brief || self.course.is_over();
         let requests = if is_brief {
             HURRIED_REQUESTS
         } else {
@@ -186,7 +186,8 @@ impl Judge<'_> {
                 .min(FINAL_MOST)
         };
         let load = (replicas, rate);
-        let report = self.run(step, limits, load, (requests, FINAL_SEED), self.stop);
+        let stop = &self.course.stopped;
+        let report = self.run(step, limits, load, (requests, FINAL_SEED), stop);
         if is_brief {
             return self.long_enough(step, limits, load, (requests, report));
         }
@@ -197,7 +198,7 @@ impl Judge<'_> {
         }
         // So near the limit more requests tell, where there is the time.
         let again = (FINAL_MOST, FINAL_SEED + 1);
-        let report = self.run(step, limits, load, again, self.stop);
+        let report = self.run(step, limits, load, again, stop);
         let verdict = self.look(&report, rate, f64::INFINITY, FINAL_MOST, true);
         (verdict, report)
     }
@@ -216,7 +217,8 @@ impl Judge<'_> {
         if requests < enough {
             let load = (replicas, rate);
             requests = enough;
-            report = self.run(step, limits, load, (requests, FINAL_SEED), self.stop);
+            let stop = &self.course.stopped;
+            report = self.run(step, limits, load, (requests, FINAL_SEED), stop);
         }
         let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
         (verdict, report)
@@ -252,7 +254,7 @@ impl Judge<'_> {
         (requests, seed): (u64, u64),
         stop: &AtomicBool,
     ) -> LoadReport {
-        self.simulations.fetch_add(1, Ordering::Relaxed);
+        self.course.step(1);
         self.requests.fetch_add(requests, Ordering::Relaxed);
         let pool = Pool {
             replicas,

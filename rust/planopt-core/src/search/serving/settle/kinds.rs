@@ -251,9 +251,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 goal: part.latency,
                 overhead: engine.map_or_else(Default::default, |engine| engine.request),
                 is_brief: settling.is_brief,
-                stop: settling.stop,
-                over: settling.over,
-                simulations: AtomicU64::new(0),
+                course: settling.course,
                 requests: AtomicU64::new(0),
             },
         };
@@ -265,7 +263,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             demand: &demand,
             divisions: &all.divisions,
             price_cap: part.price_cap,
-            stop: settling.stop,
+            course: settling.course,
         };
         let (prepared, alike) = alike(&task, &part);
         all.prepared = prepared;
@@ -274,10 +272,6 @@ impl<'s, 'a> Kinds<'s, 'a> {
             .into_par_iter()
             .map(|(line, systems)| {
                 let mut result = SearchResult::default();
-                if settling.is_over() {
-                    result.interrupted = true;
-                    return (line, Vec::new(), result);
-                }
                 let prepared = &all.prepared[line.prepared].1;
                 let affordable = |placement| {
                     let listings = systems.iter();
@@ -295,6 +289,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 let covered = kinds.iter().map(|(kind, _)| u64::from(kind.most.capacity));
                 result.covered += covered.sum::<u64>();
                 result.evaluated += u64::try_from(kinds.len()).unwrap_or(u64::MAX);
+                result.interrupted = settling.course.is_over();
                 (line, kinds, result)
             })
             .collect();

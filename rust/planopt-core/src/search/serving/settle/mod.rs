@@ -184,14 +184,13 @@ pub fn settle<'a>(
         (Ended::Time, None)
     };
     let sum = |of: fn(&Kinds<'_, 'a>) -> u64| all.parts.iter().map(of).sum();
-    let simulations = sum(|part| part.judge.simulations.load(Ordering::Relaxed));
     let requests = sum(|part| part.judge.requests.load(Ordering::Relaxed));
     Settled {
         ended,
         value: found.as_ref().map(|(bought, _)| bought.value),
         bought: found.map(|(_, runs)| runs).unwrap_or_default(),
         bound,
-        simulations,
+        simulations: settling.course.so_far().0,
         requests,
         searched,
     }
@@ -208,7 +207,7 @@ impl<'a> Loop<'_, '_, 'a> {
         let meet = |high: &Bought, low: f64| high.value <= low + close * low.abs();
         self.look_at_guess();
         let mut passed: Passed<'a> = None;
-        while !self.settling.is_over() {
+        while !self.settling.course.is_over() {
             let Some(low) = self.buy(At::Worth) else {
                 // What short looks left open may carry it after all.
                 match self.buy(At::NotViolating) {
@@ -217,7 +216,11 @@ impl<'a> Loop<'_, '_, 'a> {
                     Some(_) => return (Ended::Edge, None, None),
                 }
             };
-            let high = match self.buy(At::Good) {
+            let high = self.buy(At::Good);
+            if let Some(high) = &high {
+                self.settling.course.narrow(high.value, low.bound);
+            }
+            let high = match high {
                 Some(high) if meet(&high, low.bound) => high,
                 high => {
                     self.look(&low, high.as_ref());

@@ -1,8 +1,8 @@
 //! What a proof is about.
 
+use crate::course::Course;
 use crate::parallel::Layout;
 use crate::search::limits::Limits;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a proof is about.
 #[derive(Clone, Copy, Debug)]
@@ -17,18 +17,8 @@ pub struct Settling<'s> {
     pub guess: &'s [Guessed<'s>],
     /// Whether the final run may be short: for a figure beside a plan, of what nobody buys.
     pub is_brief: bool,
-    /// Told to stop.
-    pub stop: &'s AtomicBool,
-    /// Told that the time is over.
-    pub over: &'s AtomicBool,
-}
-
-impl Settling<'_> {
-    /// Whether the time is over, or it was told to stop.
-    pub(super) fn is_over(&self) -> bool {
-        let told = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        told(self.stop) || told(self.over)
-    }
+    /// How far it is, told to stop or that the time is over.
+    pub course: &'s Course,
 }
 
 /// Units that an estimate would buy.

@@ -1,0 +1,67 @@
+"""What is being done, and how far it is: told to whoever waits for an answer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_AGAIN = 0.25
+"""Seconds between two figures of one step."""
+
+
+class Step(NamedTuple):
+    """What is being done, and how far it is."""
+
+    doing: str
+    done: int = 0
+    of: int = 0
+    """How many there are; 0 where nobody knows."""
+    what: str = ""
+    """What is counted."""
+    gap: float | None = None
+    """Share by which the best so far may be beaten, where that is known."""
+    left: float | None = None
+    """Seconds until the time limit, where there is one."""
+
+    def __str__(self) -> str:
+        counted = f"{self.done:,}" + (f" of {self.of:,}" if self.of else "")
+        parts = [f"{counted} {self.what}"] if self.done else []
+        parts += [] if self.gap is None else [f"gap {self.gap:.1%}"]
+        return self.doing + (f": {', '.join(parts)}" if parts else "")
+
+
+class Steps:
+    """Tells each step as it begins, and now and then how far it is."""
+
+    def __init__(
+        self, told: Callable[[Step], object] | None, doing: str = "searching"
+    ) -> None:
+        self._told = told
+        self._doing, self._is_counted = doing, True
+        self._ends: float | None = None
+        self.of = ""
+        """What the steps are about, where there are several answers."""
+        self._last = time.monotonic()
+
+    def end_in(self, seconds: float) -> None:
+        """Take that an answer is due in so many seconds."""
+        self._ends = time.monotonic() + seconds
+
+    def at(self, doing: str, *, is_counted: bool = True) -> None:
+        """Begin a step; what asks many questions is not counted one by one."""
+        self._doing, self._is_counted = f"{self.of}{doing}", is_counted
+        self._tell(Step(self._doing))
+
+    def far(self, what: str, done: int, of: int, gap: float | None) -> None:
+        """Take from the core how far it is with it."""
+        if self._is_counted and time.monotonic() - self._last >= _AGAIN:
+            self._tell(Step(self._doing, done, of, what, gap))
+
+    def _tell(self, step: Step) -> None:
+        self._last = time.monotonic()
+        left = None if self._ends is None else max(self._ends - self._last, 0.0)
+        if self._told is not None:
+            self._told(step._replace(left=left))
