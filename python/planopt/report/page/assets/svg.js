@@ -82,6 +82,6 @@ const ended = (name, width) => {
 };
 /** Characters that a width has room for. */
 const fitted = (said, width) => {
-  const room = Math.floor(width / 6.9);
+  const room = Math.floor(width / 7.2);
   return said.length <= room ? said : `${said.slice(0, Math.max(room - 1, 1)).trimEnd()}…`;
 };
