@@ -162,6 +162,7 @@ class TrainOptions(
 class FleetOptions(OfAll, total=False):
     confidence: str | None
     condition: str | None
+    sell: Mapping[str, float | str] | Sequence[str] | str | None
     time_limit: float | str | None
     workers: float | str | None
     compare: bool

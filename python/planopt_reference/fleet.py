@@ -14,6 +14,7 @@ from planopt_reference.cost import HOURS_PER_YEAR, electricity_kwh, housed, owni
 from planopt_reference.fleet_demand import Demand, demands_of, loss_of
 from planopt_reference.fleet_limits import limit_mismatches
 from planopt_reference.fleet_serving import Bought, acquired, deployment_mismatches
+from planopt_reference.fleet_sold import sold_mismatches
 from planopt_reference.mismatch import Mismatch, compared, compared_money
 from planopt_reference.purchase import merged
 from planopt_reference.scenarios import scenario_mismatches
@@ -67,6 +68,7 @@ def fleet_mismatches(
     yield from _money_mismatches(plan, bought, request)
     emitted = _kg_co2e(plan, bought, request, facts)
     yield from compared("kg_co2e", plan.get("kg_co2e"), emitted, _TOTALS)
+    yield from sold_mismatches(plan, request, facts.assumptions.cost)
     yield from _stream_mismatches(plan, demands, request, facts)
     yield from _held_mismatches(plan, request)
     yield from limit_mismatches(plan, bought, request, facts.assumptions.cost)

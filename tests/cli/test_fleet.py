@@ -327,6 +327,30 @@ def test_a_tariff_costs_its_mean_and_carbon_is_that_of_the_region(
         assert problem.line
 
 
+def test_what_a_fleet_sells_pays_for_it(plan: FleetPlan) -> None:
+    sold = plan_fleet(SMALL, compare=False, sell="in=$1.20,out=$3.60/Mtok")
+    assert sold.total_usd == plan.total_usd
+    assert sold.sell is not None
+    assert sold.total_usd is not None
+    of, hours = sold.sell, sold.request.periods * sold.request.period_hours
+    # Three periods that grow by a half; the office's week, of 168 hours at the peak.
+    requests = 3600 * 12 * (1 + 1.5 + 2.25) / 3 * (5 * 12.5 + 2 * 24 * 0.2) / 168
+    short, long = (1.2 * 1024 + 3.6 * 256) / 1e6, (1.2 * 8192 + 3.6 * 512) / 1e6
+    assert of.revenue_usd_per_hour == pytest.approx(
+        requests * (0.75 * short + 0.25 * long)
+    )
+    spent = sold.total_usd / hours
+    assert of.margin_usd_per_hour == pytest.approx(of.revenue_usd_per_hour - spent)
+    assert of.break_even_utilisation == pytest.approx(spent / of.revenue_usd_per_hour)
+    assert of.payback_days is not None
+    document = json.loads(sold.to_json())
+    assert verify_plan(document, bundled_folder()) == []
+    for name in document["sell"]:
+        changed = {**document, "sell": {**document["sell"], name: 1.0}}
+        told = verify_plan(changed, bundled_folder())
+        assert [each.field for each in told] == [f"sell.{name}"]
+
+
 def test_the_plan_is_what_its_schema_says(document: dict[str, Any]) -> None:
     published = schema(FleetPlan)
     jsonschema.Draft202012Validator.check_schema(published)

@@ -144,6 +144,9 @@ class FleetRequest(Struct, frozen=True, kw_only=True):
     """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
     discount: dict[str, float] = {}
     """Share of list prices that vendors of accelerators take off."""
+    sell: dict[str, float] = {}
+    """Dollars that a million tokens are sold for: of prompts (``in``) and of answers
+    (``out``)."""
     vat: float | None = None
     """Value-added tax on every price and rent, as a share of it."""
     assumptions: str = ""

@@ -75,15 +75,18 @@ class AtDuty(Struct, frozen=True, kw_only=True):
 
 
 class Sell(Struct, frozen=True, kw_only=True):
-    """What tokens are sold for, and what that leaves, at the load and the duty."""
+    """What tokens are sold for, and what that leaves, at the load and the duty.
+
+    Of a fleet, which is as large as its peaks, in the mean of all its hours.
+    """
 
     revenue_usd_per_hour: float
     """Of answers, and of the prompts that they are to."""
     margin_usd_per_hour: float
     """Revenue less the TCO."""
     break_even_utilisation: float | None = None
-    """Share of busy hours from which on revenue is above the TCO; none where not even
-    all hours are enough."""
+    """Share of busy hours, or of a fleet's demand, from which on revenue is above the
+    TCO; none where not even all are enough."""
     payback_days: float | None = None
     """After which the purchase is earned, less what runs; none where it never is."""
 

@@ -23,6 +23,7 @@ from planopt.fleets.charges import kg_co2e
 from planopt.fleets.layout import Layout
 from planopt.fleets.problem import undominated
 from planopt.fleets.question import ask
+from planopt.fleets.sold import sold
 from planopt.fleets.stages import StagesInterrupted, solve
 from planopt.fleets.units import UTILISATION
 from planopt.market import said_by_files
@@ -78,6 +79,7 @@ def plan_fleet(
                 "assumptions": chosen.assumptions,
                 "confidence": chosen.confidence,
                 "catalog": chosen.catalog,
+                "sell": chosen.sell,
                 "time_limit_seconds": chosen.time_limit,
             },
             FleetRequest,
@@ -99,6 +101,7 @@ class _Options(Pricing, frozen=True, kw_only=True):
     assumptions: str
     catalog: tuple[str, ...]
     confidence: str | None = None
+    sell: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 @dataclass
@@ -192,6 +195,9 @@ class _Planning:
             charge_usd=charge / CENTS,
             rent_usd=(cost - charge) / CENTS,
             power_watts=periods[-1].power_watts if periods else 0.0,
+            sell=sold(self.catalog.cost, self.request, acquisitions, cost / CENTS)
+            if self.request.sell
+            else None,
             kg_co2e=self._kg_co2e(acquisitions),
             bill_of_materials=BillOfMaterials(parts),
             oldest_price_date=oldest_price(parts),

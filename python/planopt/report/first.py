@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         Interval,
         NotConsidered,
         PlanWarning,
+        Sell,
     )
     from planopt.documents.plan import Plan, PlanDocument, Promise, TrainingPlan
     from planopt.documents.training import TrainingEvaluation
@@ -275,7 +276,7 @@ def _served(plan: Plan) -> list[Block]:
         *([Parts("Cache", cache)] if cache else []),
         *time_and_memory(first),
     ]
-    return [promises(plan), _money(plan), *_sold(plan), *lines, *_rented(plan)]
+    return [promises(plan), _money(plan), *sold(plan.sell), *lines, *_rented(plan)]
 
 
 def _trained(plan: TrainingPlan) -> list[Block]:
@@ -307,16 +308,15 @@ def cost_line(
     return Parts("Cost", [each for figure, each in said if figure is not None])
 
 
-def _sold(plan: Plan) -> list[Block]:
+def sold(sell: Sell | None, of: str = "busy") -> list[Block]:
     """Say in a line what selling tokens leaves."""
-    sell = plan.sell
     if sell is None:
         return []
     even, back = sell.break_even_utilisation, sell.payback_days
     said = [
         f"revenue {money_per_hour(sell.revenue_usd_per_hour)}",
         f"margin {money_per_hour(sell.margin_usd_per_hour)}",
-        "never breaks even" if even is None else f"breaks even at {even:.0%} busy",
+        "never breaks even" if even is None else f"breaks even at {even:.0%} {of}",
         *([] if back is None else [f"paid back in {count(round(back))} d"]),
     ]
     return [Parts("Sold", said)]

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
-from planopt.report.first import assumptions, last
+from planopt.report.first import assumptions, last, sold
 from planopt.report.numbers import UNKNOWN, money, rate, tonnes, watts
 from planopt.report.parts import assumed, bought, warnings
 from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
@@ -97,6 +97,7 @@ def _below(plan: FleetPlan, saved: str | Path | None) -> list[Block]:
     return [
         Parts("One type", alone),
         Parts("At last", [said for figure, said in known if figure]),
+        *sold(plan.sell, of="of the demand"),
         *assumptions(plan.assumed, plan.warnings, plan.not_considered),
         last(f"  {plan.search.seconds or 0.0:.1f} s", saved),
     ]

@@ -20,7 +20,7 @@ const percent = told((share, digits = 1) => `${grouped(share * 100, digits)} %`)
 const rough3 = (usd) => (usd >= 1e6 ? `~$${rate(usd / 1e6)}M` : `~$${usd < 100 ? rate(usd) : grouped(Number(usd.toPrecision(3)))}`);
 const money = told((usd, rough = false) => (rough && usd > 0 ? rough3(usd) :
   `${usd < 0 ? "−" : ""}$${grouped(Math.abs(usd), Math.abs(usd) < 100 && usd % 1 ? 2 : 0)}`));
-const hourly = told((usd) => `$${rate(usd)}/h`);
+const hourly = told((usd) => `${usd < 0 ? "−" : ""}$${rate(Math.abs(usd))}/h`);
 const perMillion = told((usd) => `$${rate(usd)}`);
 const watts = told((power) => (power < 1e3 ? `${count(power)} W` : power < 1e6 ? `${rate(power / 1e3)} kW` :
   `${rate(power / 1e6)} MW`));

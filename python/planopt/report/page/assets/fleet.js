@@ -1,12 +1,14 @@
 // A fleet: what is bought and rented in each period, and what each demand has at last.
-function quarters({ periods, request }) {
+function quarters(plan) {
+  const { periods, request } = plan;
   if (!periods.length) return null;
   const columns = periods.map((each) => ({ name: `${each.period}`, parts: [{ figure: each.purchase_usd, place: 1 }, { figure: each.rent_usd, place: 4 }] }));
   const say = alike([Math.max(...periods.map((each) => each.purchase_usd + each.rent_usd))], 1e6, "");
   const draw = (width) => columnsOf(width, 260, columns, { title: "paid in the period", say: (usd) => `$${say(usd).trim()}M` });
   const rows = periods.map((each) => [each.period, money(each.purchase_usd), money(each.rent_usd), watts(each.power_watts)]);
   return card("What is paid in each period", `Periods of ${count(request.period_hours)} hours.`,
-    figure("Purchase and rent by period", draw, ["Period", "Purchase", "Rent", "Power"], rows), keys([["purchase", 1], ["rent", 4]]));
+    figure("Purchase and rent by period", draw, ["Period", "Purchase", "Rent", "Power"], rows), keys([["purchase", 1], ["rent", 4]]),
+    sold(plan, "of the demand"));
 }
 
 /** A bar for each stream, on its own scale: all that it has, what is left, and a mark at what is asked. */

@@ -54,11 +54,11 @@ function busyDrawing(curve, flat, asked, now) {
   };
 }
 /** What selling the tokens leaves, and when it has paid the purchase back. */
-function sold({ sell }) {
+function sold({ sell }, of = "of the hours busy") {
   if (!sell) return null;
   const { break_even_utilisation: even, payback_days: days } = sell;
   const figures = [["Revenue", hourly(sell.revenue_usd_per_hour)], ["Margin", hourly(sell.margin_usd_per_hour)],
-    ["Breaks even", known(even) ? `at ${percent(even, 0)} of the hours busy` : "never"], ["Paid back", known(days) ? `in ${rate(days)} d` : "never"]];
+    ["Breaks even", known(even) ? `at ${percent(even, 0)} ${of}` : "never"], ["Paid back", known(days) ? `in ${rate(days)} d` : "never"]];
   return legend(figures.map(([name, said]) => ({ name, said })));
 }
 function busy(plan) {
