@@ -10,6 +10,8 @@ import pytest
 import planopt
 from planopt.catalog.open import bundled_folder
 from planopt.errors import InputError
+from planopt.report.comparison import render_comparison
+from planopt.report.numbers import money_per_hour
 from planopt_reference import verify_plan
 
 ASKED: dict[str, Any] = {
@@ -61,6 +63,17 @@ def test_below_cost_nothing_breaks_even() -> None:
     assert margin < 0
     assert even is None
     assert "never breaks even" in str(plan)
+
+
+def test_a_comparison_says_what_selling_leaves_with_each() -> None:
+    plans = planopt.compare(**ASKED, accelerators=["rtx-4090", "l40s"], sell=PRICES)
+    shown = [line.split() for line in str(render_comparison(plans)).splitlines()]
+    assert [line[1:] for line in shown if line[:1] == ["Margin"]] == [
+        [money_per_hour(_sold(plans[0])[1]), "◂", money_per_hour(_sold(plans[1])[1])]
+    ]
+    assert any(line[:3] == ["Days", "to", "payback"] for line in shown)
+    without = planopt.compare(**ASKED, accelerators=["rtx-4090"])
+    assert "Margin" not in str(render_comparison(without))
 
 
 def test_a_forged_margin_is_refused() -> None:

@@ -67,10 +67,12 @@ def render_comparison(
     if runs:
         return _side_by_side(runs, _TRAINING, {"Layout": _degrees}, details=details)
     served = [plan for plan in plans if plan.kind == "serving"]
+    sold = _SOLD if any(plan.sell for plan in served) else ()
     if any(plan.request.hourly for plan in served):
         texts = {"Layout": _layout, "From": _provider}
-        return _side_by_side(served, _HOURLY, texts, details=details)
-    return _side_by_side(served, _SERVING, {"Layout": _layout}, details=details)
+        return _side_by_side(served, _HOURLY + sold, texts, details=details)
+    figures = _SERVING + sold
+    return _side_by_side(served, figures, {"Layout": _layout}, details=details)
 
 
 def _side_by_side(
@@ -250,6 +252,17 @@ _BOTH: tuple[_Figure[Plan], ...] = (
 )
 _SERVING = (_PRICE, _TCO, *_BOTH)
 _HOURLY = (_TCO, _PRICE, *_BOTH)
+
+
+def _of_sales(figure: str) -> Callable[[Plan], float | None]:
+    return lambda plan: getattr(plan.sell, figure, None)
+
+
+_SOLD: tuple[_Figure[Plan], ...] = (
+    _Figure("Margin", _of_sales("margin_usd_per_hour"), money_per_hour, max),
+    _Figure("Busy to break even", _of_sales("break_even_utilisation"), percent, min),
+    _Figure("Days to payback", _of_sales("payback_days"), count, min),
+)
 
 
 # --- Training -------------------------------------------------------------------------
