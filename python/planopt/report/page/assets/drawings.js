@@ -113,7 +113,7 @@ function tornado(sentence, moves, base, say) {
   const ends = rows.flatMap((row) => [row.at_low, row.at_high, base]);
   const [least, most] = [Math.min(...ends), Math.max(...ends)];
   const draw = (width) => {
-    const label = Math.min(LABEL, width * 0.34),
+    const label = Math.min(LABEL, width * 0.4),
       x = linear(least, most, label + 62, width - 62),
       found = [];
     const height = rows.length * 26 + 24;

@@ -6,7 +6,7 @@ const TOKEN = [
   ["communication_seconds", "Communication", 2],
   ["offload_seconds", "Reading from the host", 7],
   ["host_seconds", "Host and engine", 8],
-  ["waiting_seconds", "Waiting for other stages", 6],
+  ["waiting_seconds", "Wait for stages", 6],
   ["load_seconds", "Prompts and queues", LOAD]
 ];
 
