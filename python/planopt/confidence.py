@@ -26,9 +26,6 @@ WHERE_UNKNOWN: Final = 1.25
 """Measured over predicted time where no errors are known, as under assumptions other
 than the fitted ones: a fifth off the speed, the error of the best public predictors of
 decode speed on hardware that they were not fitted to."""
-OF_SERVING: Final = ("tpot", "decode")
-"""Errors of steps under a load, else of those of one user alone."""
-OF_TRAINING: Final = ("step_time",)
 _GRADES: Final = ("measured", "family", "none")
 """From the best."""
 _NORMAL: Final = NormalDist()
@@ -53,7 +50,7 @@ def kinds(
         "model": request.model,
         "steps_on": names,
         "any_engine": not training and request.engine_name is None,
-        "metrics": OF_TRAINING if training else OF_SERVING,
+        "training": training,
     }
     told = msgspec.json.decode(catalog.native.errors(msgspec.json.encode(asked)))
     return {

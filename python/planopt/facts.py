@@ -13,7 +13,6 @@ from planopt.catalog.open import (
     bundled_folder,
     open_catalog,
 )
-from planopt.confidence import OF_SERVING, OF_TRAINING
 from planopt.documents.facts import Changed, Fact, Facts, PricePaid
 from planopt.documents.plan import Plan
 from planopt.errors import InputError
@@ -37,8 +36,11 @@ _NAMES = {
 """Keys of a plan that name an entity, by its kind; an offer is a host."""
 
 _RESIDUALS = {
-    "training": ("residuals.toml", (*OF_TRAINING, "memory")),
-    "serving": ("serving-residuals.toml", (*OF_SERVING, "throughput", "prefill")),
+    "training": ("residuals.toml", ("step_time", "memory")),
+    "serving": (
+        "serving-residuals.toml",
+        ("tpot", "decode", "throughput", "prefill"),
+    ),
 }
 """File of errors, and the metrics of intervals, by the kind of a plan."""
 

@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from planopt_reference.certainty import has_experts
+from planopt_reference.certainty import has_experts, kind
 from planopt_reference.mismatch import RELATIVE_TOLERANCE, Mismatch, compared
 from planopt_reference.pools import answering, is_of_pools
 from planopt_reference.promises import judged_tpot, sequences
@@ -15,6 +15,7 @@ from planopt_reference.promises import judged_tpot, sequences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from planopt_reference.certainty import Kind
     from planopt_reference.facts import Facts
 
     Document = Mapping[str, Any]
@@ -28,6 +29,10 @@ _LEVEL: Final = 0.8
 # Metrics that were measured as rates: of a time they are the other way round.
 _RATES: Final = frozenset(("decode", "prefill"))
 _ANY_ENGINE: Final = ", any engine"
+_AS_MEASURED: Final = "as steps of this kind of model on such hardware were measured"
+_NOT_MEASURED: Final = (
+    "this kind of model was not measured on such hardware: as the slowest were"
+)
 _SIMULATED: Final = (
     "; latencies under a load are simulated: `planopt verify` holds them against each "
     "other, and does not compute them again"
@@ -134,16 +139,11 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
             )
     if ends and not is_of_pools(plan["deployments"]):
         least, most = min(each[0] for each in ends), max(each[1] for each in ends)
-        engine = request.get("engine_name")
-        under = "engines that were fitted to others" if engine else "any engine"
-        start = f"TPOT: {least - 1:+.0%} to {most - 1:+.0%}, from "
-        end = f" measured serving runs under {under}"
-        if any(each[2] for each in ends):
-            end += "; none of them is of this hardware and this kind of model"
+        said = f"TPOT: {least - 1:+.0%} to {most - 1:+.0%}, "
+        said += _NOT_MEASURED if any(each[2] for each in ends) else _AS_MEASURED
         if request.get("percentile"):
-            end += _SIMULATED
-        said = re.escape(start) + r"\d+" + re.escape(end)
-        yield from _accuracy_mismatches(plan, said, {})
+            said += _SIMULATED
+        yield from _accuracy_mismatches(plan, re.escape(said), {})
     yield from _margin_mismatches(plan, request)
     yield from _answer_mismatches(plan, request, facts.assumptions.cost.duty)
 
@@ -164,26 +164,21 @@ def _serving_intervals(
     table: Document, request: Document, facts: Facts
 ) -> dict[str, dict[str, Any]]:
     evaluation, candidate = table["evaluation"], table["candidate"]
-    decode = evaluation["decode"]
+    decode, accelerator = evaluation["decode"], candidate["accelerator"]
     expected: dict[str, dict[str, Any]] = {}
+    if request["assumptions"] == _MEASURED:
+        steps = kind(facts, request, accelerator)
+        interval = _of_steps(decode["tpot_seconds"], steps)
+        speed = {"low": 1 / interval["high"], "high": 1 / interval["low"]}
+        expected["tpot_seconds"] = interval
+        expected["tokens_per_second_per_user"] = {**interval, **speed}
     for name, metric, value in (
-        (
-            "tpot_seconds",
-            "decode" if candidate["batch"] == 1 else "tpot",
-            decode["tpot_seconds"],
-        ),
         ("tokens_per_second", "throughput", decode["tokens_per_second"]),
         ("prefill_seconds", "prefill", evaluation["prefill"]["seconds"]),
     ):
-        found = _errors(facts, request, candidate["accelerator"], metric)
+        found = _errors(facts, request, accelerator, metric)
         if found is not None:
             expected[name] = _interval(value, found, is_rate=metric in _RATES)
-    if interval := expected.get("tpot_seconds"):
-        expected["tokens_per_second_per_user"] = {
-            **interval,
-            "low": 1 / interval["high"],
-            "high": 1 / interval["low"],
-        }
     return expected
 
 
@@ -197,7 +192,7 @@ def run_remarks(plan: Document, request: Document, facts: Facts) -> Iterator[Any
     row, beyond = found
     evaluation = table["evaluation"]
     step = evaluation["step_seconds"]
-    interval = _interval(step, found)
+    interval = _of_steps(step, kind(facts, request, accelerator))
     slow, fast = interval["high"] / step, interval["low"] / step
     expected = {"step_seconds": interval}
     for name, low, high in (
@@ -238,6 +233,12 @@ def _accuracy_mismatches(
         yield Mismatch("accuracy.statement", statement, said, _ERRORS)
 
 
+def _of_steps(seconds: float, known: Kind) -> dict[str, Any]:
+    """Return what a step is expected to lie in: what its promises are judged by."""
+    ends = {"low": seconds * known.low, "high": seconds * known.high}
+    return {**ends, "level": _LEVEL, "extrapolated": known.grade == "none"}
+
+
 def _interval(
     value: float, found: tuple[Document, bool], *, is_rate: bool = False
 ) -> dict[str, Any]:
@@ -265,12 +266,12 @@ def _errors(
     """Return the row of the nearest class, and whether it is that of everything."""
     if request["assumptions"] != _MEASURED:
         return None
-    kind = "moe" if has_experts(facts, request) else "dense"
+    model = "moe" if has_experts(facts, request) else "dense"
     named = request.get("tokens") is not None or request.get("engine_name") is not None
     end = "" if named else _ANY_ENGINE
     family = facts.accelerator(accelerator).family
     rows = {(row["metric"], row["of"]): row for row in facts.residuals()["residual"]}
-    for name in (f"{accelerator} {kind}", f"{family} {kind}", "all"):
+    for name in (f"{accelerator} {model}", f"{family} {model}", "all"):
         row = rows.get((metric, f"{name}{end}"))
         if row is not None:
             return row, name == "all"

@@ -28,7 +28,7 @@ def test_an_evaluation_has_intervals_around_its_figures() -> None:
     assert not token.extrapolated
     speed = found.intervals["tokens_per_second_per_user"]
     assert (speed.low, speed.high) == (1 / token.high, 1 / token.low)
-    assert "measured serving runs" in statement([found], None, 1000)
+    assert statement([found]).endswith("on such hardware were measured")
 
 
 def test_an_engine_has_its_own_speed_and_its_own_errors() -> None:
@@ -61,13 +61,29 @@ def test_a_plan_under_an_engine_has_the_errors_of_engines() -> None:
         )
 
     plain, found = asked(None), asked("vllm")
-    assert "under any engine" in str(plain.accuracy and plain.accuracy.statement)
-    assert "any engine" not in str(found.accuracy and found.accuracy.statement)
+    assert "any engine" in str(plain.evidence and plain.evidence.kinds[0].of)
+    assert "any engine" not in str(found.evidence and found.evidence.kinds[0].of)
     assert found.request.engine_name == "vllm"
     assert verify_plan(json.loads(to_json(found)), bundled_folder()) == []
     another = msgspec.structs.replace(found.request, engine_name="sglang")
     document = json.loads(to_json(msgspec.structs.replace(found, request=another)))
     assert verify_plan(document, bundled_folder())
+
+
+@pytest.mark.parametrize("accelerators", ["rtx-4090", "h100-sxm", "r9700"])
+def test_an_interval_ends_where_the_chance_of_its_promises_does(
+    accelerators: str,
+) -> None:
+    plan = planopt.solve(model="llama-3.1-8b", accelerators=accelerators, target=20)
+    (deployment,) = plan.deployments
+    interval = deployment.evaluation.intervals["tpot_seconds"]
+    assert deployment.evaluation.decode.tpot_seconds is not None
+    seconds = deployment.evaluation.decode.tpot_seconds
+    assert plan.evidence is not None
+    (kind,) = plan.evidence.kinds
+    assert interval.low == pytest.approx(seconds * kind.low)
+    assert interval.high == pytest.approx(seconds * kind.high)
+    assert interval.extrapolated == (kind.grade == "none")
 
 
 def test_engines_are_known_by_name() -> None:
@@ -79,7 +95,7 @@ def test_engines_are_known_by_name() -> None:
 def test_hardware_that_nobody_measured_is_extrapolated() -> None:
     found = planopt.evaluate(model="llama-2-7b", accelerator="rx-7900-xtx", batch=16)
     assert found.intervals["tpot_seconds"].extrapolated
-    assert "none of them is of this hardware" in statement([found], None, 1000)
+    assert "not measured on such hardware" in statement([found])
 
 
 def test_other_assumptions_have_no_intervals() -> None:

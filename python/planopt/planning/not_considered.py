@@ -125,7 +125,7 @@ def not_considered(
         return others
     near = NotConsidered(
         what="changes of the question",
-        count=1,
+        count=2,
         names=("sensitivity", "prices at other confidences"),
         why="each would take as long again as the answer did",
         help="a longer --time-limit, fewer --accelerators, or ask with the change",

@@ -247,11 +247,7 @@ def missing(percentile: str | None, late: Mapping[str, float]) -> str:
 
 def _statement(question: ServingQuestion, chosen: Build) -> str:
     """Say within what the figures lie, and which are of a simulation."""
-    interval = statement(
-        (each.evaluation for each in chosen.deployments),
-        question.problem.engine_name,
-        chosen.facts.measured,
-    )
+    interval = statement(each.evaluation for each in chosen.deployments)
     return f"{interval}; {SIMULATED}" if question.problem.percentile else interval
 
 

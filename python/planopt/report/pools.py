@@ -62,26 +62,15 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
         )
         for name in ("ttft_seconds", "tpot_seconds")
     ]
-    bought = sum(
-        line.quantity for line in plan.bill_of_materials if line.kind == "accelerator"
-    )
-    used = sum(one.candidate.accelerators * one.replicas for one in plan.deployments)
     return (
         "colocated",
         price(plan),
-        count(bought or used),
-        rate(_tokens(plan)),
+        count(plan.totals.accelerators),
+        rate(plan.totals.tokens_per_second),
         *map(milliseconds, worst),
         money_per_million(plan.cost.usd_per_million_tokens),
         ", ".join(layouts),
     )
-
-
-def _tokens(plan: Plan) -> float | None:
-    """Return the output tokens per second of the whole plan under its load."""
-    loads = [each.evaluation.under_load for each in plan.deployments]
-    known = [load for load in loads if load is not None and load.by == "simulation"]
-    return sum(load.tokens_per_second or 0.0 for load in known) or None
 
 
 def _of_two(two: Disaggregated, at: str) -> tuple[str, ...]:

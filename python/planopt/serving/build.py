@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 class Facts(Struct, frozen=True, kw_only=True):
     """What there is to know of a purchase beside what it does."""
 
-    measured: int | None = None
-    """Measured rows that errors of the TPOT are known from."""
     max_context: int
     """Longest context that the model was made for."""
     published: str

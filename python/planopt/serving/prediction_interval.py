@@ -1,7 +1,8 @@
 """80 % prediction intervals of serving's figures, and the sentence of a plan.
 
 Few plans name an engine. The errors behind the intervals of the others are those of
-the same figures without one: of measured runs under any engine.
+the same figures without one: of measured runs under any engine. Those of steps are
+the ones that promises are judged by.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ def intervals(catalog: Catalog, evaluation: EvaluationDocument) -> dict[str, Int
         "accelerator": evaluation.candidate.accelerator,
         "any_engine": evaluation.engine is None,
         "predicted": {
-            "batch": evaluation.candidate.batch,
             "tpot_seconds": evaluation.decode.tpot_seconds,
             "tokens_per_second": evaluation.decode.tokens_per_second,
             "prefill_seconds": evaluation.prefill.seconds,
@@ -41,24 +41,19 @@ def intervals(catalog: Catalog, evaluation: EvaluationDocument) -> dict[str, Int
     return msgspec.json.decode(told, type=dict[str, Interval])
 
 
-def statement(
-    evaluations: Iterable[ServingEvaluation], engine: str | None, measured: int | None
-) -> str:
-    """Say within what the speeds of a plan lie, as so many ``measured`` rows tell."""
+def statement(evaluations: Iterable[ServingEvaluation]) -> str:
+    """Say within what the speeds of a plan lie, and whether its kinds were measured."""
     shares = [
         (seconds.low / value, seconds.high / value, seconds.extrapolated)
         for each in evaluations
         if (seconds := each.intervals.get("tpot_seconds")) is not None
         and (value := each.decode.tpot_seconds)
     ]
-    if not shares or measured is None:
+    if not shares:
         return "no measured run is like this one: nothing is known of its errors"
     low, high = min(each[0] for each in shares), max(each[1] for each in shares)
-    said = (
-        f"TPOT: {low - 1:+.0%} to {high - 1:+.0%}, from "
-        f"{measured} measured serving runs under "
-        f"{'any engine' if engine is None else 'engines that were fitted to others'}"
-    )
     if any(each[2] for each in shares):
-        said += "; none of them is of this hardware and this kind of model"
-    return said
+        of = "this kind of model was not measured on such hardware: as the slowest were"
+    else:
+        of = "as steps of this kind of model on such hardware were measured"
+    return f"TPOT: {low - 1:+.0%} to {high - 1:+.0%}, {of}"

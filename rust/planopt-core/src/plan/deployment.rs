@@ -208,8 +208,6 @@ pub struct Build {
 /// What there is to know of a purchase beside what it does.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Facts {
-    /// Measured rows that errors of the TPOT are known from.
-    pub measured: Option<u64>,
     /// Longest context that the model was made for.
     pub max_context: u64,
     /// Format that its weights are published in.

@@ -19,13 +19,15 @@ const EVERYTHING: &str = "all";
 const ANY_ENGINE: &str = ", any engine";
 /// Metrics that were measured as rates while the figure is a time.
 const RATES: [&str; 2] = ["decode", "prefill"];
+/// Errors of steps that serve: under a load, else of those of one user alone.
+pub const STEPS_OF_SERVING: [&str; 2] = ["tpot", "decode"];
+/// Errors of steps that train.
+pub const STEPS_OF_TRAINING: [&str; 1] = ["step_time"];
 
 /// Figures of serving that have intervals, as far as they are predicted.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Predicted {
-    /// Sequences of a micro-batch: one user alone is measured apart.
-    pub batch: u32,
     /// Time per output token.
     pub tpot_seconds: Option<f64>,
     /// Tokens of the replica.
@@ -98,6 +100,16 @@ impl StepErrors {
             high,
         }
     }
+
+    /// Within what a time is that was predicted: the ends of what a kind's steps are judged by.
+    fn around(&self, seconds: f64) -> Interval {
+        Interval {
+            low: seconds * self.low,
+            high: seconds * self.high,
+            level: LEVEL,
+            extrapolated: self.grade == Grade::None,
+        }
+    }
 }
 
 /// Errors of a kind of model on an accelerator.
@@ -140,7 +152,7 @@ impl<'c> Errors<'c> {
     /// # Errors
     ///
     /// Files that cannot be read.
-    pub fn of_steps(&self, metrics: &[String]) -> Result<Option<StepErrors>, Vec<Diagnostic>> {
+    pub fn of_steps(&self, metrics: &[&str]) -> Result<Option<StepErrors>, Vec<Diagnostic>> {
         let residuals = &self.catalog.residuals;
         for (class, grade) in self.classes.iter().zip([Grade::Measured, Grade::Family]) {
             for metric in metrics {
@@ -201,15 +213,19 @@ impl<'c> Errors<'c> {
     ///
     /// Files that cannot be read.
     pub fn of_serving(&self, predicted: &Predicted) -> Result<Intervals, Vec<Diagnostic>> {
-        let token = if predicted.batch == 1 {
-            "decode"
-        } else {
-            "tpot"
-        };
         let mut intervals = Intervals::new();
-        let mut of_token = None;
+        let steps = self.of_steps(&STEPS_OF_SERVING)?;
+        if let (Some(seconds), Some(steps)) = (predicted.tpot_seconds, steps) {
+            let seconds = steps.around(seconds);
+            let speed = Interval {
+                low: 1.0 / seconds.high,
+                high: 1.0 / seconds.low,
+                ..seconds
+            };
+            intervals.insert("tpot_seconds".to_owned(), as_json(&seconds));
+            intervals.insert("tokens_per_second_per_user".to_owned(), as_json(&speed));
+        }
         for (name, metric, value) in [
-            ("tpot_seconds", token, predicted.tpot_seconds),
             (
                 "tokens_per_second",
                 "throughput",
@@ -218,25 +234,10 @@ impl<'c> Errors<'c> {
             ("prefill_seconds", "prefill", predicted.prefill_seconds),
             ("ttft_seconds", "ttft", predicted.ttft_seconds),
         ] {
-            let Some(value) = value else {
-                continue;
-            };
-            let Some(known) = self.known(metric)? else {
-                continue;
-            };
-            let interval = around(value, &known, RATES.contains(&metric));
-            if name == "tpot_seconds" {
-                of_token = Some(interval);
+            if let (Some(value), Some(known)) = (value, self.known(metric)?) {
+                let interval = around(value, &known, RATES.contains(&metric));
+                intervals.insert(name.to_owned(), as_json(&interval));
             }
-            intervals.insert(name.to_owned(), as_json(&interval));
-        }
-        if let Some(seconds) = of_token {
-            let speed = Interval {
-                low: 1.0 / seconds.high,
-                high: 1.0 / seconds.low,
-                ..seconds
-            };
-            intervals.insert("tokens_per_second_per_user".to_owned(), as_json(&speed));
         }
         Ok(intervals)
     }
@@ -252,10 +253,11 @@ impl<'c> Errors<'c> {
             let bytes = around(memory.total_bytes, &known, false);
             intervals.insert("memory_bytes".to_owned(), as_json(&bytes));
         }
-        let (Some(step), Some(known)) = (run.step_seconds, self.known("step_time")?) else {
+        let steps = self.of_steps(&STEPS_OF_TRAINING)?;
+        let (Some(step), Some(steps)) = (run.step_seconds, steps) else {
             return Ok(intervals);
         };
-        let seconds = around(step, &known, false);
+        let seconds = steps.around(step);
         intervals.insert("step_seconds".to_owned(), as_json(&seconds));
         let (slow, fast) = (seconds.high / step, seconds.low / step);
         for (name, value, low, high) in [

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::model::ModelRequest;
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
-use crate::plan::{Errors, Predicted};
+use crate::plan::{Errors, Predicted, STEPS_OF_SERVING, STEPS_OF_TRAINING};
 
 /// A question about errors of a model on an accelerator.
 #[derive(Clone, Debug, Deserialize)]
@@ -17,9 +17,12 @@ pub struct ErrorsRequest {
     /// Accelerator id.
     #[serde(default)]
     pub accelerator: String,
-    /// Several of them: how long do steps take on each, by the first of the metrics that is known?
+    /// Several of them: how long do steps take on each?
     #[serde(default)]
     pub steps_on: Vec<String>,
+    /// Whether those steps train.
+    #[serde(default)]
+    pub training: bool,
     /// Whether no engine was named: serving that is measured under any.
     #[serde(default)]
     pub any_engine: bool,
@@ -47,10 +50,15 @@ pub fn errors_of(
     let experts = model.transformer(catalog)?.experts().is_some();
     let of = |accelerator| Errors::of(catalog, Some(accelerator), experts, request.any_engine);
     if !request.steps_on.is_empty() {
+        let metrics: &[&str] = if request.training {
+            &STEPS_OF_TRAINING
+        } else {
+            &STEPS_OF_SERVING
+        };
         let mut steps = BTreeMap::new();
         for id in &request.steps_on {
             let accelerator = catalog.accelerator(id).map_err(|problem| vec![problem])?;
-            steps.insert(id, of(accelerator).of_steps(&request.metrics)?);
+            steps.insert(id, of(accelerator).of_steps(metrics)?);
         }
         return Ok(serde_json::to_value(steps).unwrap_or_default());
     }

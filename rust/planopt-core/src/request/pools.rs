@@ -201,7 +201,6 @@ impl Told<'_> {
         let bill = found.cluster.bill_of_materials().unwrap_or_default();
         let prefill = self.deployed(Role::Prefill, &found.prefill, found, Vec::new())?;
         let decode = self.deployed(Role::Decode, &found.decode, found, bill)?;
-        let errors = Errors::of(self.catalog, None, false, !self.has_engine);
         let sets = found
             .cluster
             .sets()
@@ -212,7 +211,6 @@ impl Told<'_> {
             .map(|accelerator| accelerator.name.as_str())
             .collect();
         let facts = Facts {
-            measured: errors.known("tpot")?.map(|known| known.errors.rows),
             max_context: asked.transformer.max_context,
             published: asked.transformer.weights.name(),
             without_licence: forbidden.into_iter().map(str::to_owned).collect(),
@@ -264,7 +262,6 @@ impl Told<'_> {
             let errors = Errors::of(self.catalog, own, experts, !self.has_engine);
             let prefill = answer.evaluation.prefill.as_ref();
             answer.evaluation.intervals = errors.of_serving(&Predicted {
-                batch: pool.batch,
                 tpot_seconds: Some(steps.tpot_seconds.0),
                 tokens_per_second: Some(steps.tokens_per_second),
                 prefill_seconds: prefill.map(|prompt| prompt.seconds.0),

@@ -20,9 +20,6 @@ pub(super) fn builds(
     parts: &[Part],
     request: &LayOut,
 ) -> Result<Vec<Build>, Vec<Diagnostic>> {
-    let has_engine = parts.iter().any(|part| part.has_engine);
-    let everything = Errors::of(&found.catalog, None, false, !has_engine);
-    let measured = everything.known("tpot")?.map(|known| known.errors.rows);
     let builds = request.purchases.iter().map(|bought| {
         let counts: Vec<(u32, u64)> = bought
             .counts
@@ -44,7 +41,7 @@ pub(super) fn builds(
         let deployments = deployments.collect::<Result<Vec<_>, _>>()?;
         let broken = request.limits.broken(&found.rows, &counts);
         Ok(Build {
-            facts: facts(found, parts, &bought.counts, measured),
+            facts: facts(found, parts, &bought.counts),
             ..Build::of(&found.catalog, deployments, broken)
         })
     });
@@ -52,12 +49,7 @@ pub(super) fn builds(
 }
 
 /// What there is to know of a purchase.
-fn facts(
-    found: &Found,
-    parts: &[Part],
-    counts: &BTreeMap<u32, u32>,
-    measured: Option<u64>,
-) -> Facts {
+fn facts(found: &Found, parts: &[Part], counts: &BTreeMap<u32, u32>) -> Facts {
     let systems = counts.keys().map(|row| found.rows.system(*row as usize));
     let bought = systems.filter(|system| system.terms.is_none());
     let accelerators: BTreeSet<&str> = bought.map(|own| own.accelerator.as_str()).collect();
@@ -67,7 +59,6 @@ fn facts(
     let forbidden = known.filter(|accelerator| !accelerator.datacenter_licence);
     let model = parts.first().map(|part| &part.transformer);
     Facts {
-        measured,
         max_context: model.map_or(0, |model| model.max_context),
         published: model.map_or("", |model| model.weights.name()),
         without_licence: forbidden.map(|each| each.name.clone()).collect(),
@@ -114,7 +105,6 @@ fn deploy(
         let errors = Errors::of(catalog, own, experts, !part.has_engine);
         let decode = fastest.evaluation.decode;
         let predicted = Predicted {
-            batch: fastest.layout.batch,
             tpot_seconds: Some(decode.tpot_seconds.0),
             tokens_per_second: Some(decode.tokens_per_second),
             prefill_seconds: Some(fastest.evaluation.prefill.seconds.0),
