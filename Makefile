@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 NUMBER ?= 100000
 ROUNDS ?= 10
+MINUTES ?= 25
 BIN := $(VENV)/bin
 # The day that printed outputs are made for: 2026-11-22.
 TODAY := 1795305600
@@ -135,9 +136,11 @@ site: ## The documentation as a site in target/site; a link that leads nowhere f
 	$(BIN)/pip install --quiet 'mkdocs-material>=9.5'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file .ci/mkdocs.yml
 
-coverage: ## Lines that tests reach: of the core by cargo-tarpaulin, of Python by coverage
-	$(BIN)/pip install --quiet 'coverage>=7.6'
-	$(BIN)/coverage run --source=python/planopt,python/planopt_reference -m pytest --quiet
+coverage: ## Lines that tests reach in MINUTES=25: of Python without browser and cluster, of the core by cargo-tarpaulin
+	$(BIN)/pip install --quiet 'coverage>=7.10'
+	nice timeout --signal=INT $(MINUTES)m $(BIN)/coverage run -m pytest --quiet -n 0 -m "not slow" --timeout 8 \
+	  tests/unit tests/cli tests/exchange tests/reference tests/gate || true
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --sort=cover --skip-covered | tail -40
 	command -v cargo-tarpaulin >/dev/null || cargo install --quiet --locked cargo-tarpaulin
 	cargo tarpaulin --package planopt-core --skip-clean --engine llvm --out Stdout | tail -3

@@ -164,7 +164,7 @@ def _named(value: object) -> Iterator[tuple[str, str]]:
 
 _BESIDE = frozenset(
     (
-        *("alternatives", "answers", "disaggregated", "infeasibility", "one_type"),
+        *("answers", "disaggregated", "infeasibility", "one_type"),
         *(
             "rent_or_buy",
             "renting",

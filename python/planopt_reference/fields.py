@@ -166,6 +166,16 @@ _TRAINING: Final = (
     *(f"run.{part}" for part in _OF_A_RUN),
 )
 
+_OF_AN_ALTERNATIVE: Final = (
+    "price_usd",
+    "power_watts",
+    "accelerators",
+    "days",
+    "mfu",
+    "goodput",
+    "run_usd",
+)
+
 # A path names lists with `[]`, and covers everything below it.
 FIELDS: Final[dict[str, Mark]] = {
     "schema": "verified",
@@ -235,11 +245,19 @@ FIELDS: Final[dict[str, Mark]] = {
     "kg_co2e_per_year": "verified",
     "total_bound_usd": "checked",
     "runs": "checked",
+    **{f"runs[].evaluation.{key}": "verified" for key in _TRAINING},
+    "runs[].evaluation.intervals": "verified",
+    "runs[].evaluation.power_watts": "verified",
+    **{f"runs[].evaluation.cost.{key}": "verified" for key in _COST},
     "one_type": "informative",
     "stages": "informative",
     "renting": "informative",
     "answers": "checked",
-    "alternatives": "informative",
+    "alternatives": "checked",
+    "alternatives[].summary": "informative",
+    "alternatives[].why_not": "informative",
+    **{f"alternatives[].{key}": "verified" for key in _OF_AN_ALTERNATIVE},
+    **{f"alternatives[].bill_of_materials[].{key}": m for key, m in _BILL.items()},
     "rent_or_buy": "informative",
     "steps": "informative",
     "uncertainty": "informative",

@@ -17,8 +17,9 @@ from planopt_reference.fleet_serving import Bought, acquired, deployment_mismatc
 from planopt_reference.fleet_sold import sold_mismatches
 from planopt_reference.mismatch import Mismatch, compared, compared_money
 from planopt_reference.purchase import merged
+from planopt_reference.remarks import run_interval_mismatches
 from planopt_reference.scenarios import scenario_mismatches
-from planopt_reference.training.plan import recomputed_run
+from planopt_reference.training.plan import run_again, run_mismatches
 from planopt_reference.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
@@ -91,12 +92,11 @@ def _run_mismatches(
         yield Mismatch(f"{field}.stream", table["stream"], "a run", "it trains none")
         return
     yield from compared(f"{field}.model", table["model"], run["model"], "the request's")
-    figures = recomputed_run(table, {"tokens": run["tokens"]}, facts)
-    for part in ("step_seconds", "tokens_per_second", "goodput", "days", "mfu"):
-        stated = table["evaluation"].get(part)
-        yield from compared(
-            f"{field}.evaluation.{part}", stated, figures[part], "recomputed"
-        )
+    again = run_again(table, {"tokens": run["tokens"]}, facts)
+    yield from run_mismatches(field, table, again)
+    asked = {**run, "assumptions": request["assumptions"]}
+    yield from run_interval_mismatches(field, table, asked, facts)
+    figures = again.evaluation
     yield from compared(f"{field}.days", table["days"], figures["days"], "recomputed")
     slower = judged(facts, request, table["candidate"]["accelerator"], run)
     if slower * figures["days"] * 86400 > run["deadline_seconds"] * (1 + 1e-9):

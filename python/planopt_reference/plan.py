@@ -12,7 +12,6 @@ from planopt_reference.certainty import (
     certainty_mismatches,
     held_to_of_steps,
     kind,
-    share,
 )
 from planopt_reference.choices import choice_mismatches
 from planopt_reference.communication import PlacementError
@@ -23,16 +22,21 @@ from planopt_reference.cost import (
     housed,
     rent_usd_per_hour,
 )
+from planopt_reference.deployment import (
+    Deployment,
+    hardware_mismatches,
+    link_mismatches,
+    recomputed,
+)
 from planopt_reference.facts import FactError, Facts
 from planopt_reference.fleet import fleet_mismatches
-from planopt_reference.layout import configuration, hardware_and_ranks
 from planopt_reference.limits import (
-    Deployment,
     left_of,
     limit_mismatches,
     outcome_mismatches,
 )
 from planopt_reference.mismatch import Mismatch, compared, compared_money
+from planopt_reference.others import other_mismatches
 from planopt_reference.outlays import (
     nothing_itemised,
     outlay_mismatches,
@@ -42,11 +46,10 @@ from planopt_reference.pools import (
     bought_together,
     is_of_pools,
     pool_mismatches,
-    unit_of,
     way_mismatches,
 )
-from planopt_reference.promises import promise_mismatches, sessions_of, supplied
-from planopt_reference.purchase import PurchaseError, Unit, merged, unit
+from planopt_reference.promises import promise_mismatches
+from planopt_reference.purchase import PurchaseError, merged
 from planopt_reference.question import (
     latency_mismatches,
     nothing_mismatches,
@@ -54,9 +57,8 @@ from planopt_reference.question import (
     rate_mismatches,
 )
 from planopt_reference.remarks import serving_remarks, told_mismatches
-from planopt_reference.rent import RentError, is_offer
+from planopt_reference.rent import RentError
 from planopt_reference.scenarios import scenario_mismatches
-from planopt_reference.serving import evaluate_serving
 from planopt_reference.training.plan import training_plan_mismatches
 from planopt_reference.units import MICRO_USD_PER_USD
 
@@ -201,7 +203,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         try:
             if together is None and is_of_pools(stated):
                 together = bought_together(stated, facts)
-            deployment = _recomputed(table, request, facts, together)
+            deployment = recomputed(table, request, facts, together)
             found = list(
                 _deployment_mismatches(
                     field, table, request, deployment, facts, together
@@ -230,6 +232,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         yield from _certainty_mismatches(plan, request, deployments, facts)
         yield from scenario_mismatches(plan, request, facts)
         yield from serving_remarks(plan, request, facts)
+        yield from other_mismatches(plan, request, facts)
         yield from _outcome_mismatches(plan, request, deployments, facts)
     except _NOT_RECOMPUTABLE as error:
         yield Mismatch("request", "limits", "comparable", _told(error))
@@ -277,70 +280,6 @@ def _outcome_mismatches(
         yield from outcome_mismatches(plan, hourly, "bound_usd_per_hour")
 
 
-def _model(table: Document, request: Document) -> str | Mapping[str, Any]:
-    """Return the model's id, or the architecture that the plan embeds in its place."""
-    embedded = request.get("architecture")
-    return embedded if isinstance(embedded, Mapping) else str(table["model"])
-
-
-def _overlap(candidate: Document, request: Document) -> str:
-    return str(candidate.get("overlap") or request.get("overlap") or "none")
-
-
-def _recomputed(
-    table: Document, request: Document, facts: Facts, together: Cluster | None
-) -> Deployment:
-    candidate, hardware = table["candidate"], table["hardware"]
-    units, replicas = table["units"], table["replicas"]
-    if units < 1 or replicas < 1 or replicas % units:
-        message = f"{replicas} replicas are not spread evenly over {units} units"
-        raise ValueError(message)
-    evaluation = evaluate_serving(
-        facts,
-        model=_model(table, request),
-        **configuration(candidate, hardware),
-        context=request["context_tokens"],
-        prompt=request["prompt_tokens"],
-        overlap=_overlap(candidate, request),
-        kv_heads=request.get("kv_heads"),
-        draft=candidate.get("draft"),
-        draft_tokens=candidate.get("draft_tokens") or 0,
-        acceptance=candidate.get("acceptance") or 0.0,
-    )
-    if not evaluation["feasible"]:
-        reasons = "; ".join(one["message"] for one in evaluation["rejections"])
-        message = f"the candidate is rejected: {reasons}"
-        raise ValueError(message)
-    role = table.get("role", "colocated")
-    if together is None:
-        bought = unit(
-            facts,
-            **hardware_and_ranks(candidate, hardware),
-            switch=hardware.get("switch"),
-            replicas=replicas // units,
-            terms=hardware.get("terms"),
-            owned=hardware.get("owned"),
-        )
-    else:
-        card = facts.accelerator(candidate["accelerator"]).model_id
-        bought = unit_of(role, replicas, together, card)
-    return Deployment(
-        evaluation=evaluation,
-        role=role,
-        unit=bought,
-        units=units,
-        replicas=replicas,
-        in_flight=candidate["in_flight"],
-        batch=candidate["batch"],
-        overlap=_overlap(candidate, request),
-        slower=kind(facts, request, candidate["accelerator"]).slower(
-            share(request.get("confidence"))
-        ),
-        sessions=sessions_of(table),
-        supplied=supplied(table),
-    )
-
-
 def _deployment_mismatches(
     field: str,
     table: Document,
@@ -363,10 +302,10 @@ def _deployment_mismatches(
         f"{field}.evaluation", evaluation, deployment, facts
     )
     if together is None:
-        yield from _hardware_mismatches(f"{field}.hardware", table, deployment, facts)
+        yield from hardware_mismatches(f"{field}.hardware", table, deployment, facts)
     else:
         yield from pool_mismatches(field, table, together)
-        yield from _link_mismatches(f"{field}.hardware", table, facts)
+        yield from link_mismatches(f"{field}.hardware", table, facts)
     yield from bill_mismatches(
         f"{field}.bill_of_materials",
         table.get("bill_of_materials"),
@@ -408,72 +347,6 @@ def _unit_cost_mismatches(
     yield from compared(
         f"{field}.cost", evaluation.get("cost"), expected_cost, _CATALOG
     )
-
-
-def _hardware_mismatches(
-    field: str, table: Document, deployment: Deployment, facts: Facts
-) -> Iterator[Mismatch]:
-    hardware, bought = table["hardware"], deployment.unit
-    hosts = hardware.get("hosts")
-    yield from compared(f"{field}.hosts", hosts, bought.hosts, "hosts of a unit")
-    height = hardware.get("rack_units")
-    yield from compared(f"{field}.rack_units", height, bought.rack_units, _CATALOG)
-    yield from _connection_mismatches(field, hardware, bought)
-    yield from _rent_mismatches(field, hardware, bought)
-    yield from _link_mismatches(field, table, facts)
-
-
-def _link_mismatches(field: str, table: Document, facts: Facts) -> Iterator[Mismatch]:
-    hardware = table["hardware"]
-    host = facts.host(hardware["host"])
-    card = facts.accelerator(table["candidate"]["accelerator"])
-    links = {None, host.link, card.pcie_link, card.scale_up_name}
-    if hardware.get("link") not in links:
-        known = ", ".join(sorted(link for link in links if link))
-        yield Mismatch(
-            f"{field}.link", hardware.get("link"), known, "links of the host"
-        )
-
-
-def _rent_mismatches(
-    field: str, hardware: Document, bought: Unit
-) -> Iterator[Mismatch]:
-    """Compare the terms of an instance with whether it is one."""
-    if is_offer(hardware["host"]) != (bought.rent is not None):
-        reason = "instances have terms, and nothing else has"
-        yield Mismatch(f"{field}.terms", hardware.get("terms"), "terms", reason)
-    expected = None if bought.rent is None else bought.goodput
-    stated = hardware.get("goodput")
-    yield from compared(f"{field}.goodput", stated, expected, _CATALOG)
-
-
-def _connection_mismatches(
-    field: str, hardware: Document, bought: Unit
-) -> Iterator[Mismatch]:
-    """Compare what connects hosts: nothing where there is one, no switch for two."""
-    if bought.hosts == 1:
-        for key in ("network", "nics_per_host"):
-            if hardware.get(key):
-                reason = "one host is not connected"
-                yield Mismatch(f"{field}.{key}", hardware[key], None, reason)
-    share = bought.switch
-    if share is None and hardware.get("switch"):
-        reason = "these hosts need no switch"
-        yield Mismatch(f"{field}.switch", hardware["switch"], None, reason)
-    in_blocks = share is not None and share.port_block is not None
-    blocks = share.blocks if share is not None and in_blocks else 0
-    stated_blocks = hardware.get("switch_port_blocks") or 0
-    yield from compared(
-        f"{field}.switch_port_blocks",
-        stated_blocks,
-        blocks,
-        "blocks of ports of a unit",
-    )
-    switches = {None, 0} if share is None else {1, None, 0} if in_blocks else {1}
-    if hardware.get("switch_count") not in switches:
-        stated = hardware.get("switch_count")
-        reason = "switches of a unit"
-        yield Mismatch(f"{field}.switch_count", stated, int(share is not None), reason)
 
 
 def _total_mismatches(

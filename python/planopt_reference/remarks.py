@@ -1,4 +1,4 @@
-"""What a plan says besides: intervals, their sentence, a low margin, other answers."""
+"""What a plan says besides: intervals, their sentence, a low margin."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.certainty import has_experts, kind
-from planopt_reference.mismatch import RELATIVE_TOLERANCE, Mismatch, compared
+from planopt_reference.mismatch import Mismatch, compared
 from planopt_reference.pools import answering, is_of_pools
-from planopt_reference.promises import judged_tpot, sequences
+from planopt_reference.promises import judged_tpot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,10 +37,6 @@ _SIMULATED: Final = (
     "; latencies under a load are simulated: `planopt verify` holds them against each "
     "other, and does not compute them again"
 )
-# Of sums that were rounded line by line, to the millionth of a dollar.
-_CLOSE: Final = 1e-6
-_SECONDS_PER_HOUR: Final = 3600
-_MILLION: Final = 1e6
 # Of a sum, what a price must be to date it.
 _SHARE_THAT_MATTERS: Final = 0.01
 _MONTHS_AND_DAYS: Final = (12, 28)
@@ -145,7 +141,6 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
             said += _SIMULATED
         yield from _accuracy_mismatches(plan, re.escape(said), {})
     yield from _margin_mismatches(plan, request)
-    yield from _answer_mismatches(plan, request, facts.assumptions.cost.duty)
 
 
 def interval_mismatches(
@@ -185,11 +180,32 @@ def _serving_intervals(
 def run_remarks(plan: Document, request: Document, facts: Facts) -> Iterator[Any]:
     """Hold what is said of a plan to train against what was computed again."""
     (table,) = plan["deployments"]
+    yield from run_interval_mismatches("deployments[0]", table, request, facts)
+    found = _errors(facts, request, table["candidate"]["accelerator"], "step_time")
+    if found is None:
+        return
+    row, beyond = found
+    of = "other hardware and models" if beyond else row["of"]
+    said = (
+        f"step times of {of} that no fit had seen were off by "
+        f"{row['median_ape']:.0%} in the median, {row['mape']:.0%} in the mean "
+        f"({row['rows']} rows)" + ("; nothing like this was measured" if beyond else "")
+    )
+    known = {
+        "median_error": row["median_ape"],
+        "source": "measurements/residuals.toml",
+    }
+    yield from _accuracy_mismatches(plan, re.escape(said), known)
+
+
+def run_interval_mismatches(
+    field: str, table: Document, request: Document, facts: Facts
+) -> Iterator[Mismatch]:
+    """Compute the intervals of a run again."""
     accelerator = table["candidate"]["accelerator"]
     found = _errors(facts, request, accelerator, "step_time")
     if found is None:
         return
-    row, beyond = found
     evaluation = table["evaluation"]
     step = evaluation["step_seconds"]
     interval = _of_steps(step, kind(facts, request, accelerator))
@@ -205,19 +221,8 @@ def run_remarks(plan: Document, request: Document, facts: Facts) -> Iterator[Any
     if stored is not None:
         memory = evaluation["memory"]["total_bytes"]
         expected["memory_bytes"] = _interval(memory, stored)
-    field = "deployments[0].evaluation.intervals"
-    yield from _same(field, evaluation.get("intervals") or {}, expected, _ERRORS)
-    of = "other hardware and models" if beyond else row["of"]
-    said = (
-        f"step times of {of} that no fit had seen were off by "
-        f"{row['median_ape']:.0%} in the median, {row['mape']:.0%} in the mean "
-        f"({row['rows']} rows)" + ("; nothing like this was measured" if beyond else "")
-    )
-    known = {
-        "median_error": row["median_ape"],
-        "source": "measurements/residuals.toml",
-    }
-    yield from _accuracy_mismatches(plan, re.escape(said), known)
+    place = f"{field}.evaluation.intervals"
+    yield from _same(place, evaluation.get("intervals") or {}, expected, _ERRORS)
 
 
 def _accuracy_mismatches(
@@ -293,83 +298,3 @@ def _margin_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
     if right != ([True] if low else []):
         expected = f"W001: {speed:.2f} tok/s is only ..." if low else "no low margin"
         yield Mismatch("warnings", told, expected, "a low margin is said")
-
-
-def _answer_mismatches(
-    plan: Document, request: Document, duty: float
-) -> Iterator[Mismatch]:
-    """Hold the best by each objective against the plan, its limits and each other."""
-    answers = {name: one for name, one in (plan.get("answers") or {}).items() if one}
-    aim = str(plan.get("objective")).replace("-", "_")
-    own = answers.get(aim)
-    if own is not None:
-        reason = "the plan is the answer to its own question"
-        served = plan["deployments"]
-        expected = {
-            "objective": plan.get("objective"),
-            "price_usd": plan.get("price_usd"),
-            "usd_per_hour": plan["cost"]["usd_per_hour"],
-        }
-        if not is_of_pools(served):
-            each = (one["evaluation"]["decode"] for one in served)
-            slowest = min(one["tokens_per_second_per_user"] for one in each)
-            expected |= {
-                "status": plan.get("status"),
-                "tokens_per_second_per_user": slowest,
-                "bill_of_materials": plan.get("bill_of_materials"),
-            }
-        for name, figure in expected.items():
-            yield from compared(f"answers.{aim}.{name}", own.get(name), figure, reason)
-        # Under a load whose users are spread, of no replica more than it has places.
-        places = sum(map(sequences, served))
-        least = min(request.get("concurrency") or 1, places)
-        if not is_of_pools(served) and not least <= own.get("users", 0) <= places:
-            said = f"{least} to {places}"
-            yield Mismatch(f"answers.{aim}.users", own.get("users"), said, reason)
-    budget = request.get("budget_usd")
-    for name, one in answers.items():
-        field, price = f"answers.{name}", one["price_usd"] or 0.0
-        yield from compared(
-            f"{field}.objective", one["objective"], name.replace("_", "-"), "its own"
-        )
-        if one is not own or not is_of_pools(plan["deployments"]):
-            yield from _other_mismatches(field, one, duty)
-        if budget is not None and price > budget * (1 + RELATIVE_TOLERANCE):
-            yield Mismatch(f"{field}.price_usd", price, budget, "the budget")
-    for index, one in enumerate(plan.get("alternatives") or ()):
-        yield from _other_mismatches(f"alternatives[{index}]", one, duty)
-
-
-def _other_mismatches(field: str, one: Document, duty: float) -> Iterator[Mismatch]:
-    """Add up the bill of what was not chosen, and what its tokens cost."""
-    lines = one["bill_of_materials"]
-    for index, line in enumerate(lines):
-        for each, whole in (
-            ("unit_price_usd", "price_usd"),
-            ("unit_usd_per_hour", "usd_per_hour"),
-        ):
-            usd = None if line[each] is None else line[each] * line["quantity"]
-            place = f"{field}.bill_of_materials[{index}].{whole}"
-            yield from _close(place, line[whole], usd, "what so many cost")
-    price = sum(line["price_usd"] or 0.0 for line in lines)
-    yield from _close(f"{field}.price_usd", one["price_usd"], price, "its parts")
-    # What is rented is paid by its own terms.
-    bought = all(line["usd_per_hour"] is None for line in lines)
-    speed, usd = one.get("tokens_per_second"), one.get("usd_per_million_tokens")
-    if bought and speed and usd:
-        expected = one["usd_per_hour"] / (speed * duty * _SECONDS_PER_HOUR) * _MILLION
-        place = f"{field}.usd_per_million_tokens"
-        yield from _close(place, usd, expected, "of its tokens")
-    for name in ("users", "replicas", "power_watts"):
-        if (one.get(name) or 0) < 0:
-            yield Mismatch(f"{field}.{name}", one[name], "0 or more", "an amount")
-
-
-def _close(
-    field: str, stated: float | None, expected: float | None, reason: str
-) -> Iterator[Mismatch]:
-    """Compare sums of money, which are rounded to a millionth of a dollar each."""
-    none = (stated is None) != (expected is None) and bool(stated or expected)
-    off = abs((stated or 0.0) - (expected or 0.0))
-    if none or off > _CLOSE * max(abs(expected or 0.0), 1.0):
-        yield Mismatch(field, stated, expected, reason)

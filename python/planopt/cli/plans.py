@@ -22,8 +22,8 @@ LONGEST_SHOWN = 60
 BOUGHT = """\
 Computed again from the facts that the plan carries, without the optimizer:
 {computed} figures of memory, times, parts, prices, power and cost. Held against
-them: limits, formats, bound and status. Taken as remarks: alternatives, answers
-and sensitivity."""
+them: limits, formats, bound and status. Taken as remarks: sentences, and what
+would change the answer."""
 OF_HOMES = """\
 Computed again from the catalogs at hand, without the search: {computed} figures of
 memory, times, shares of the time and money. The simulation is not, nor that no other

@@ -19,7 +19,6 @@ from planopt.documents.explanations import Risk, Scenarios, WorthMeasuring
 from planopt.documents.parts import Candidate
 from planopt.documents.plan import Plan, TrainingPlan
 from planopt.planning.alternatives import is_within
-from planopt.summary import summed_up
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
@@ -83,9 +82,7 @@ def with_scenarios(plan: PlanT, question: ServingQuestion | TrainingQuestion) ->
     own = {name: risks[0][name] for name in Risk.__struct_fields__}
     whole = {"drawn": number, "seed": SEED, "regret": risks, **told, **own}
     risk = msgspec.convert(whole, Scenarios)
-    plan = replace(plan, scenarios=risk, worth_measuring=first)
-    # Its facts are those of the alternatives, too.
-    return summed_up(plan, question.catalog)
+    return replace(plan, scenarios=risk, worth_measuring=first)
 
 
 def _put_up(

@@ -22,6 +22,7 @@ from planopt.planning.scenarios import with_scenarios
 from planopt.planning.sensitivity import run_sensitivities
 from planopt.planning.warnings import run_warnings
 from planopt.price_sources import oldest_price
+from planopt.summary import summed_up
 from planopt.training.problem import TrainingProblem
 from planopt.units import MICRO_USD
 
@@ -101,7 +102,8 @@ class Training:
             heterogeneous=heterogeneous(question),
             renting=renting(question, chosen),
         )
-        return priced(with_scenarios(plan, question), question, _price)
+        plan = with_scenarios(summed_up(plan, question.catalog), question)
+        return priced(plan, question, _price)
 
     def infeasible(
         self, question: TrainingQuestion, purchase: Purchase, started: float

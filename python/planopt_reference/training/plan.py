@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference.bill import bill_mismatches
@@ -67,6 +68,7 @@ _RECORDED: Final = (
     "master_weights",
 )
 _DERIVED: Final = ("micro_batches", "expert_data_parallel")
+_OF_AN_ALTERNATIVE: Final = ("days", "mfu", "goodput", "accelerators")
 _NOT_IN_A_PLAN: Final = ("global_batch", "seq_len", "mtp_modules", *_DERIVED)
 
 
@@ -90,17 +92,17 @@ def training_plan_mismatches(
         One for each figure that differs and each limit that is broken.
     """
     (table,) = plan["deployments"]
-    evaluation = recomputed_run(table, request, facts)
-    bought = _bought(table, evaluation, facts)
+    again = run_again(table, request, facts)
+    evaluation, bought, cost = again.evaluation, again.bought, again.cost
     hours = evaluation["days"] * HOURS_PER_DAY
     productive = evaluation["tokens_per_second"] * evaluation["goodput"]
-    cost = bought.cost(productive, facts.assumptions.cost)
     price = bought.paid(hours)
-    evaluation["run"] |= {
-        **_energy(hours, bought, facts),
-        "usd": hours * cost["usd_per_hour"],
-    }
-    yield from _deployment_mismatches(table, evaluation, bought, cost)
+    field = "deployments[0]"
+    for count in ("units", "replicas"):
+        yield from compared(f"{field}.{count}", table.get(count), 1, "one run")
+    yield from run_mismatches(field, table, again)
+    place = f"{field}.bill_of_materials"
+    yield from bill_mismatches(place, table.get("bill_of_materials"), bought.lines)
     yield from _link_mismatches(table, facts)
     yield from _choice_mismatches(table, request, facts)
     yield from bill_mismatches(
@@ -142,6 +144,7 @@ def training_plan_mismatches(
     yield from certainty_mismatches(plan, request, {name: known}, limits)
     yield from scenario_mismatches(plan, request, facts)
     yield from run_remarks(plan, request, facts)
+    yield from _alternative_mismatches(plan, request, facts)
     yield from outcome_mismatches(plan, price / MICRO_USD_PER_USD)
 
 
@@ -172,6 +175,35 @@ def recomputed_run(table: Document, request: Document, facts: Facts) -> dict[str
         message = f"the candidate is rejected: {', '.join(evaluation['rejections'])}"
         raise ValueError(message)
     return evaluation
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as it was computed again, on what it is bought or rented on."""
+
+    evaluation: Mapping[str, Any]
+    bought: Cluster
+    cost: Document
+
+
+def run_again(table: Document, request: Document, facts: Facts) -> Run:
+    """Evaluate the run of a deployment again, and put together what it is on.
+
+    Raises
+    ------
+    ValueError
+        If its candidate is rejected.
+    """
+    evaluation = recomputed_run(table, request, facts)
+    bought = _bought(table, evaluation, facts)
+    hours = evaluation["days"] * HOURS_PER_DAY
+    productive = evaluation["tokens_per_second"] * evaluation["goodput"]
+    cost = bought.cost(productive, facts.assumptions.cost)
+    evaluation["run"] |= {
+        **_energy(hours, bought, facts),
+        "usd": hours * cost["usd_per_hour"],
+    }
+    return Run(evaluation, bought, cost)
 
 
 def _bought(table: Document, evaluation: Document, facts: Facts) -> Cluster:
@@ -205,27 +237,23 @@ def _energy(hours: float, bought: Cluster, facts: Facts) -> Mapping[str, float |
     return energy_of(bought.power_watts, hours, pue=pue, carbon_kg_per_kwh=carbon)
 
 
-def _deployment_mismatches(
-    table: Document, evaluation: Document, bought: Cluster, cost: Document
-) -> Iterator[Mismatch]:
-    field = "deployments[0]"
-    for count in ("units", "replicas"):
-        yield from compared(f"{field}.{count}", table.get(count), 1, "one run")
+def run_mismatches(field: str, table: Document, again: Run) -> Iterator[Mismatch]:
+    """Compare the layout, the figures and the hardware of a run with those computed."""
+    evaluation, bought = again.evaluation, again.bought
     for name in _DERIVED:
         stated = table["candidate"].get(name)
         place = f"{field}.candidate.{name}"
         yield from compared(place, stated, evaluation[name], _MODEL)
-    place, height = f"{field}.hardware.rack_units", table["hardware"]["rack_units"]
-    yield from compared(place, height, bought.rack_units, _CATALOG)
     stated = table["evaluation"]
     for part, expected in evaluation.items():
         if part not in _NOT_IN_A_PLAN:
             place = f"{field}.evaluation.{part}"
             yield from compared(place, stated.get(part), expected, _MODEL)
-    own = {"power_watts": _drawn(bought), "cost": cost}
+    own = {"power_watts": _drawn(bought), "cost": again.cost}
     yield from compared(f"{field}.evaluation", stated, own, _CATALOG)
     hardware = {
         "hosts": evaluation["hosts"],
+        "rack_units": bought.rack_units,
         "switch": bought.switch,
         "switch_count": bought.switches,
         # Blocks of ports are of switches that replicas share; a run has its own.
@@ -233,8 +261,34 @@ def _deployment_mismatches(
         "goodput": 1.0 if bought.rented else None,
     }
     yield from compared(f"{field}.hardware", table["hardware"], hardware, _CATALOG)
-    place = f"{field}.bill_of_materials"
-    yield from bill_mismatches(place, table.get("bill_of_materials"), bought.lines)
+
+
+def _alternative_mismatches(
+    plan: Document, request: Document, facts: Facts
+) -> Iterator[Mismatch]:
+    """Compute the other clusters again, each from its layout and its hardware."""
+    for index, one in enumerate(plan.get("alternatives") or ()):
+        field = f"alternatives[{index}]"
+        if one["candidate"] is None:
+            told = {name for name, value in one.items() if value not in (None, [])}
+            reason = "there is no cluster of it"
+            yield from compared(field, sorted(told), ["summary", "why_not"], reason)
+            continue
+        table = {**one, "model": plan["deployments"][0]["model"]}
+        again = run_again(table, request, facts)
+        evaluation, bought = again.evaluation, again.bought
+        figures = {
+            **{name: evaluation[name] for name in _OF_AN_ALTERNATIVE},
+            "run_usd": evaluation["run"]["usd"],
+            "power_watts": _drawn(bought),
+        }
+        yield from compared(field, one, figures, _MODEL)
+        price = bought.paid(evaluation["days"] * HOURS_PER_DAY)
+        yield from compared_money(
+            f"{field}.price_usd", one["price_usd"], price, _CATALOG
+        )
+        place = f"{field}.bill_of_materials"
+        yield from bill_mismatches(place, one["bill_of_materials"], bought.lines)
 
 
 def _drawn(bought: Cluster) -> float | None:

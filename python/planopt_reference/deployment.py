@@ -1,0 +1,239 @@
+"""A deployment of a plan as it is computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from planopt_reference.certainty import kind, share
+from planopt_reference.cost import rent_usd_per_hour, usd_per_hour
+from planopt_reference.layout import Table, configuration, hardware_and_ranks
+from planopt_reference.memory import resident_sequences
+from planopt_reference.mismatch import Mismatch, compared
+from planopt_reference.pools import unit_of
+from planopt_reference.promises import sessions_of, supplied
+from planopt_reference.purchase import unit
+from planopt_reference.rent import is_offer
+from planopt_reference.serving import evaluate_serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt_reference.assumptions import Cost
+    from planopt_reference.cluster import Cluster
+    from planopt_reference.facts import Facts
+    from planopt_reference.purchase import Unit
+
+_CATALOG: Final = "recomputed from the catalogs"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A deployment as it was recomputed."""
+
+    evaluation: Mapping[str, Any]
+    role: str
+    """What its replicas do: all of a request, or prefill or decode alone."""
+    unit: Unit
+    units: int
+    replicas: int
+    in_flight: int
+    batch: int
+    overlap: str
+    slower: float
+    """How many times longer than predicted its steps are judged to be."""
+    sessions: int
+    """Sessions that its replicas had in the run; none where others ask."""
+    supplied: float
+    """Tokens per second of all replicas in the run, or of their steps without one."""
+
+    @property
+    def price(self) -> int:
+        """Return the micro-dollars of all units."""
+        return self.units * self.unit.price
+
+    @property
+    def power_watts(self) -> float:
+        """Return the watts of all units."""
+        return self.units * self.unit.power_watts
+
+    @property
+    def rack_units(self) -> float:
+        """Return the rack units of all units."""
+        return self.units * self.unit.rack_units
+
+    @property
+    def rent_per_hour(self) -> int:
+        """Return the rent of an hour of all units, in micro-dollars."""
+        return self.units * self.unit.rent_per_hour
+
+    def usd_per_hour(self, cost: Cost) -> float:
+        """Return what an hour of all units costs, bought or rented."""
+        if self.unit.rent is not None:
+            return rent_usd_per_hour([(self.rent_per_hour, self.unit.rent)], cost)
+        return usd_per_hour(self.price, self.power_watts, self.rack_units, cost)
+
+    @property
+    def accelerators(self) -> int:
+        """Return the accelerators that come with all units, at work or not."""
+        return self.units * self.unit.accelerators
+
+    @property
+    def users_per_replica(self) -> float:
+        """Return the sequences that one replica serves at once, or its sessions."""
+        if self.role == "prefill":
+            return 0.0
+        if self.sessions:
+            return self.sessions / self.replicas
+        return resident_sequences(self.batch, self.in_flight, self.overlap)
+
+    @property
+    def tokens_per_second_per_replica(self) -> float:
+        """Return the output of one replica, on average over the time it is away."""
+        if self.role == "prefill":
+            return 0.0
+        at_work = float(self.evaluation["decode"]["tokens_per_second"])
+        return at_work * self.unit.goodput
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Return the output of all replicas."""
+        return self.replicas * self.tokens_per_second_per_replica
+
+
+def _model(table: Table, request: Table) -> str | Mapping[str, Any]:
+    """Return the model's id, or the architecture that the plan embeds in its place."""
+    embedded = request.get("architecture")
+    return embedded if isinstance(embedded, Mapping) else str(table["model"])
+
+
+def _overlap(candidate: Table, request: Table) -> str:
+    return str(candidate.get("overlap") or request.get("overlap") or "none")
+
+
+def recomputed(
+    table: Table, request: Table, facts: Facts, together: Cluster | None
+) -> Deployment:
+    """Evaluate a deployment again, and put together what it is of.
+
+    Raises
+    ------
+    ValueError
+        If its candidate is rejected, or its replicas are in no whole units.
+    """
+    candidate, hardware = table["candidate"], table["hardware"]
+    units, replicas = table["units"], table["replicas"]
+    if units < 1 or replicas < 1 or replicas % units:
+        message = f"{replicas} replicas are not spread evenly over {units} units"
+        raise ValueError(message)
+    evaluation = evaluate_serving(
+        facts,
+        model=_model(table, request),
+        **configuration(candidate, hardware),
+        context=request["context_tokens"],
+        prompt=request["prompt_tokens"],
+        overlap=_overlap(candidate, request),
+        kv_heads=request.get("kv_heads"),
+        draft=candidate.get("draft"),
+        draft_tokens=candidate.get("draft_tokens") or 0,
+        acceptance=candidate.get("acceptance") or 0.0,
+    )
+    if not evaluation["feasible"]:
+        reasons = "; ".join(one["message"] for one in evaluation["rejections"])
+        message = f"the candidate is rejected: {reasons}"
+        raise ValueError(message)
+    role = table.get("role", "colocated")
+    if together is None:
+        bought = unit(
+            facts,
+            **hardware_and_ranks(candidate, hardware),
+            switch=hardware.get("switch"),
+            replicas=replicas // units,
+            terms=hardware.get("terms"),
+            owned=hardware.get("owned"),
+        )
+    else:
+        card = facts.accelerator(candidate["accelerator"]).model_id
+        bought = unit_of(role, replicas, together, card)
+    return Deployment(
+        evaluation=evaluation,
+        role=role,
+        unit=bought,
+        units=units,
+        replicas=replicas,
+        in_flight=candidate["in_flight"],
+        batch=candidate["batch"],
+        overlap=_overlap(candidate, request),
+        slower=kind(facts, request, candidate["accelerator"]).slower(
+            share(request.get("confidence"))
+        ),
+        sessions=sessions_of(table),
+        supplied=supplied(table),
+    )
+
+
+def hardware_mismatches(
+    field: str, table: Table, deployment: Deployment, facts: Facts
+) -> Iterator[Mismatch]:
+    """Compare the hardware of a deployment with that of its unit."""
+    hardware, bought = table["hardware"], deployment.unit
+    hosts = hardware.get("hosts")
+    yield from compared(f"{field}.hosts", hosts, bought.hosts, "hosts of a unit")
+    height = hardware.get("rack_units")
+    yield from compared(f"{field}.rack_units", height, bought.rack_units, _CATALOG)
+    yield from _connection_mismatches(field, hardware, bought)
+    yield from _rent_mismatches(field, hardware, bought)
+    yield from link_mismatches(field, table, facts)
+
+
+def link_mismatches(field: str, table: Table, facts: Facts) -> Iterator[Mismatch]:
+    """Check that the link inside a host is one that it has."""
+    hardware = table["hardware"]
+    host = facts.host(hardware["host"])
+    card = facts.accelerator(table["candidate"]["accelerator"])
+    links = {None, host.link, card.pcie_link, card.scale_up_name}
+    if hardware.get("link") not in links:
+        known = ", ".join(sorted(link for link in links if link))
+        yield Mismatch(
+            f"{field}.link", hardware.get("link"), known, "links of the host"
+        )
+
+
+def _rent_mismatches(field: str, hardware: Table, bought: Unit) -> Iterator[Mismatch]:
+    """Compare the terms of an instance with whether it is one."""
+    if is_offer(hardware["host"]) != (bought.rent is not None):
+        reason = "instances have terms, and nothing else has"
+        yield Mismatch(f"{field}.terms", hardware.get("terms"), "terms", reason)
+    expected = None if bought.rent is None else bought.goodput
+    stated = hardware.get("goodput")
+    yield from compared(f"{field}.goodput", stated, expected, _CATALOG)
+
+
+def _connection_mismatches(
+    field: str, hardware: Table, bought: Unit
+) -> Iterator[Mismatch]:
+    """Compare what connects hosts: nothing where there is one, no switch for two."""
+    if bought.hosts == 1:
+        for key in ("network", "nics_per_host"):
+            if hardware.get(key):
+                reason = "one host is not connected"
+                yield Mismatch(f"{field}.{key}", hardware[key], None, reason)
+    share = bought.switch
+    if share is None and hardware.get("switch"):
+        reason = "these hosts need no switch"
+        yield Mismatch(f"{field}.switch", hardware["switch"], None, reason)
+    in_blocks = share is not None and share.port_block is not None
+    blocks = share.blocks if share is not None and in_blocks else 0
+    stated_blocks = hardware.get("switch_port_blocks") or 0
+    yield from compared(
+        f"{field}.switch_port_blocks",
+        stated_blocks,
+        blocks,
+        "blocks of ports of a unit",
+    )
+    switches = {None, 0} if share is None else {1, None, 0} if in_blocks else {1}
+    if hardware.get("switch_count") not in switches:
+        stated = hardware.get("switch_count")
+        reason = "switches of a unit"
+        yield Mismatch(f"{field}.switch_count", stated, int(share is not None), reason)
