@@ -40,10 +40,6 @@ ROUNDING = 1e-9
 
 def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
     """Let a plan say what it promises, comes to, and was made from."""
-    facts = facts_of(plan, catalog)
-    entries = [fact.digest for fact in facts.entries.values()]
-    fit = facts.fits.get("assumptions")
-    kind = getattr(plan, "kind", "serving")
     hourly = plan.cost.usd_per_hour
     totals = _totals(plan)
     if isinstance(plan, (Plan, TrainingPlan)):
@@ -55,7 +51,7 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
         plan = structs.replace(plan, assumed=assumed)
     parts = plan.cost.parts
     running = [part.usd_per_hour for part in parts if part.name not in CAPITAL]
-    return structs.replace(
+    plan = structs.replace(
         plan,
         promises=tuple(_promises(plan)),
         totals=totals,
@@ -63,12 +59,22 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
         opex_usd_per_hour=_sum(running),
         tco_usd_per_hour=hourly,
         usd_per_million_tokens=plan.cost.usd_per_million_tokens,
+    )
+    return made_from(plan, catalog)
+
+
+def made_from(plan: PlanT, catalog: Catalog) -> PlanT:
+    """Let a plan carry the facts of all that it names, and say where it comes from."""
+    facts = facts_of(plan, catalog)
+    fit = facts.fits.get("assumptions")
+    return structs.replace(
+        plan,
         facts=facts,
         provenance=Provenance(
             planopt=__version__,
-            command=command(kind, plan.request),
+            command=command(getattr(plan, "kind", "serving"), plan.request),
             date=today().isoformat(),
-            catalog_digest=digest(entries),
+            catalog_digest=digest([fact.digest for fact in facts.entries.values()]),
             assumptions_digest=fit.digest if fit else None,
         ),
     )

@@ -126,3 +126,13 @@ def test_an_alternative_is_not_made_cheaper_as_a_whole(kind: str) -> None:
         line["price_usd"] /= 2
     one["price_usd"] /= 2
     assert not passes(msgspec.json.encode(document))
+
+
+@pytest.mark.parametrize("kind", ["serving", "training"])
+def test_a_plan_carries_its_alternatives_and_says_nothing_twice(kind: str) -> None:
+    document = msgspec.json.decode(saved(kind))
+    cards = {one["candidate"]["accelerator"] for one in document["alternatives"]}
+    assert cards
+    assert {f"accelerators/{card}" for card in cards} <= {*document["facts"]["entries"]}
+    names = [each["name"] for each in document["assumed"]]
+    assert len(names) == len({*names})

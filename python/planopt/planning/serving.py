@@ -38,7 +38,7 @@ from planopt.procurement.problem import check
 from planopt.serving.build import lay_out_together
 from planopt.serving.prediction_interval import statement
 from planopt.serving.question_types import Problem
-from planopt.summary import summed_up
+from planopt.summary import made_from
 from planopt.traffic import read_traffic
 from planopt.units import MICRO_USD
 
@@ -157,7 +157,7 @@ class Serving:
             sensitivity=flips,
             warnings=(*plan.warnings, *flipped(flips)),
         )
-        plan = with_scenarios(summed_up(plan, question.catalog), question)
+        plan = with_scenarios(made_from(plan, question.catalog), question)
         return plan if is_wide(question) else priced(plan, question, self._price)
 
     def _price(self, question: ServingQuestion) -> float | None:

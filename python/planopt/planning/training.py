@@ -22,7 +22,7 @@ from planopt.planning.scenarios import with_scenarios
 from planopt.planning.sensitivity import run_sensitivities
 from planopt.planning.warnings import run_warnings
 from planopt.price_sources import oldest_price
-from planopt.summary import summed_up
+from planopt.summary import made_from
 from planopt.training.problem import TrainingProblem
 from planopt.units import MICRO_USD
 
@@ -102,7 +102,7 @@ class Training:
             heterogeneous=heterogeneous(question),
             renting=renting(question, chosen),
         )
-        plan = with_scenarios(summed_up(plan, question.catalog), question)
+        plan = with_scenarios(made_from(plan, question.catalog), question)
         return priced(plan, question, _price)
 
     def infeasible(
