@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from planopt_reference.cost import rent_usd_per_hour, usd_per_hour
+from planopt_reference.memory import resident_sequences
 from planopt_reference.mismatch import (
     RELATIVE_TOLERANCE,
     Mismatch,
@@ -19,10 +22,84 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from planopt_reference.assumptions import Cost
-    from planopt_reference.deployment import Deployment
+    from planopt_reference.purchase import Unit
 
 # A plan is proven cheapest when its bound is this close to its price, relatively.
 OPTIMALITY_TOLERANCE: Final = 1e-6
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A deployment as it was recomputed."""
+
+    evaluation: Mapping[str, Any]
+    role: str
+    """What its replicas do: all of a request, or prefill or decode alone."""
+    unit: Unit
+    units: int
+    replicas: int
+    in_flight: int
+    batch: int
+    overlap: str
+    slower: float
+    """How many times longer than predicted its steps are judged to be."""
+    sessions: int
+    """Sessions that its replicas had in the run; none where others ask."""
+    supplied: float
+    """Tokens per second of all replicas in the run, or of their steps without one."""
+
+    @property
+    def price(self) -> int:
+        """Return the micro-dollars of all units."""
+        return self.units * self.unit.price
+
+    @property
+    def power_watts(self) -> float:
+        """Return the watts of all units."""
+        return self.units * self.unit.power_watts
+
+    @property
+    def rack_units(self) -> float:
+        """Return the rack units of all units."""
+        return self.units * self.unit.rack_units
+
+    @property
+    def rent_per_hour(self) -> int:
+        """Return the rent of an hour of all units, in micro-dollars."""
+        return self.units * self.unit.rent_per_hour
+
+    def usd_per_hour(self, cost: Cost) -> float:
+        """Return what an hour of all units costs, bought or rented."""
+        if self.unit.rent is not None:
+            return rent_usd_per_hour([(self.rent_per_hour, self.unit.rent)], cost)
+        return usd_per_hour(self.price, self.power_watts, self.rack_units, cost)
+
+    @property
+    def accelerators(self) -> int:
+        """Return the accelerators that come with all units, at work or not."""
+        return self.units * self.unit.accelerators
+
+    @property
+    def users_per_replica(self) -> float:
+        """Return the sequences that one replica serves at once, or its sessions."""
+        if self.role == "prefill":
+            return 0.0
+        if self.sessions:
+            return self.sessions / self.replicas
+        return resident_sequences(self.batch, self.in_flight, self.overlap)
+
+    @property
+    def tokens_per_second_per_replica(self) -> float:
+        """Return the output of one replica, on average over the time it is away."""
+        if self.role == "prefill":
+            return 0.0
+        at_work = float(self.evaluation["decode"]["tokens_per_second"])
+        return at_work * self.unit.goodput
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Return the output of all replicas."""
+        return self.replicas * self.tokens_per_second_per_replica
 
 
 def limit_mismatches(

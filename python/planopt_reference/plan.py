@@ -23,7 +23,6 @@ from planopt_reference.cost import (
     rent_usd_per_hour,
 )
 from planopt_reference.deployment import (
-    Deployment,
     hardware_mismatches,
     link_mismatches,
     recomputed,
@@ -31,6 +30,7 @@ from planopt_reference.deployment import (
 from planopt_reference.facts import FactError, Facts
 from planopt_reference.fleet import fleet_mismatches
 from planopt_reference.limits import (
+    Deployment,
     left_of,
     limit_mismatches,
     outcome_mismatches,
