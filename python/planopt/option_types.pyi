@@ -79,8 +79,7 @@ class OfChoices(TypedDict, total=False):
     staff: float | str | None
     cost_line: Mapping[str, float | str] | Sequence[str] | str | None
 
-class OfSpares(TypedDict, total=False):
-    redundancy: float | str | None
+class OfCandidates(TypedDict, total=False):
     accelerators: str | Sequence[str] | None
 
 class OfConfigurations(TypedDict, total=False):
@@ -95,7 +94,14 @@ class OfConfigurations(TypedDict, total=False):
     explain: bool
 
 class SolveOptions(
-    OfAll, OfModels, OfServing, OfUnits, OfPurchases, OfChoices, OfSpares, total=False
+    OfAll,
+    OfModels,
+    OfServing,
+    OfUnits,
+    OfPurchases,
+    OfChoices,
+    OfCandidates,
+    total=False,
 ):
     weights: str | None
     kv: str | None
@@ -115,6 +121,7 @@ class SolveOptions(
     deadline: float | str | None
     confidence: str | None
     evidence: str | None
+    redundancy: float | Mapping[str, float | str] | Sequence[str] | str | None
     neighbours: str | Sequence[str] | None
     repeat: float | str | None
     lifetime: float | str | None
@@ -140,7 +147,7 @@ class SolveOptions(
     memory_limit: float | str | None
 
 class TrainOptions(
-    OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfSpares, total=False
+    OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfCandidates, total=False
 ):
     lora_rank: float | str | None
     lora_modules: str | None
@@ -148,6 +155,7 @@ class TrainOptions(
     deadline: float | str | None
     confidence: str | None
     evidence: str | None
+    redundancy: float | float | str | None
     tokens: float | str | None
     islands: str | Sequence[str] | None
     inner_steps: float | str | None
@@ -209,11 +217,12 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     condition: str | None
 
 class TrainingOptions(
-    OfAll, OfModels, OfTraining, OfSpares, OfConfigurations, total=False
+    OfAll, OfModels, OfTraining, OfCandidates, OfConfigurations, total=False
 ):
     lora_rank: float | str | None
     lora_modules: str | None
     frozen_weights: str | None
+    redundancy: float | float | str | None
     tokens: float | str | None
     framework: str | None
     recompute: str | None
@@ -240,18 +249,19 @@ class TrainingOptions(
     condition: str | None
 
 class CompareTrainingOptions(
-    OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfSpares, total=False
+    OfAll, OfModels, OfTraining, OfPurchases, OfChoices, OfCandidates, total=False
 ):
     deadline: float | str | None
     confidence: str | None
     evidence: str | None
+    redundancy: float | Mapping[str, float | str] | Sequence[str] | str | None
     tokens: Required[float | str]
     condition: str | None
     years: float | str | None
     time_limit: float | str | None
 
 class FrontierOptions(
-    OfAll, OfModels, OfServing, OfUnits, OfChoices, OfSpares, total=False
+    OfAll, OfModels, OfServing, OfUnits, OfChoices, OfCandidates, total=False
 ):
     weights: str | None
     kv: str | None
@@ -261,6 +271,7 @@ class FrontierOptions(
     max_model_len: float | str | None
     target: float | str | None
     tpot: float | str | None
+    redundancy: float | Mapping[str, float | str] | Sequence[str] | str | None
     cp: float | str | None
     engine: str | None
     condition: str | None
@@ -270,7 +281,7 @@ class FrontierOptions(
     pue: float | str | None
 
 class PerDollarOptions(
-    OfAll, OfModels, OfServing, OfUnits, OfChoices, OfSpares, total=False
+    OfAll, OfModels, OfServing, OfUnits, OfChoices, OfCandidates, total=False
 ):
     weights: str | None
     kv: str | None
@@ -282,6 +293,7 @@ class PerDollarOptions(
     tpot: float | str | None
     confidence: str | None
     evidence: str | None
+    redundancy: float | Mapping[str, float | str] | Sequence[str] | str | None
     cp: float | str | None
     engine: str | None
     years: float | str | None

@@ -76,6 +76,8 @@ class Option(Struct, frozen=True, kw_only=True):
     endings: dict[str, str] = {}
     also: tuple[str, ...] = ()
     repeat: bool = False
+    unnamed: str | None = None
+    """The name of a number that is given alone."""
     toml: dict[str, tuple[str, ...]] = {}
     commands: dict[str, Taken] = {}
     required: str | None = None

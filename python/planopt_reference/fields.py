@@ -212,6 +212,7 @@ FIELDS: Final[dict[str, Mark]] = {
     "deployments[].evaluation.intervals.ttft_seconds": "informative",
     "disaggregated": "informative",
     "pools_bound_usd": "informative",
+    "failures": "verified",
     "transfer": "checked",
     "heterogeneous": "informative",
     "not_considered": "informative",

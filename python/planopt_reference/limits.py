@@ -16,6 +16,7 @@ from planopt_reference.mismatch import (
     is_number,
     micro_usd,
 )
+from planopt_reference.redundancy import Standing, failures, left_of
 from planopt_reference.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
@@ -177,24 +178,28 @@ def _speed_mismatches(
         yield _above("ttft_seconds", first, latency)
 
 
-def left_of(
+def left(
+    request: Mapping[str, Any],
     deployments: Sequence[Deployment],
     each: Callable[[Deployment], float],
-    lost: int,
 ) -> float:
-    """Return what all replicas give together after the `lost` best ones fail."""
-    left = 0.0
-    for one in sorted(deployments, key=each, reverse=True):
-        failed = min(lost, one.replicas)
-        left += each(one) * (one.replicas - failed)
-        lost -= failed
-    return left
+    """Return what all replicas give after the worst that may fail."""
+    standing = [
+        Standing(
+            each(one),
+            one.units,
+            one.unit.replicas,
+            one.unit.hosts,
+            one.unit.switch is not None,
+        )
+        for one in deployments
+    ]
+    return left_of(standing, failures(request))
 
 
 def _demand_mismatches(
     request: Mapping[str, Any], deployments: Sequence[Deployment]
 ) -> Iterator[Mismatch]:
-    lost = request.get("redundancy") or 0
     supplies: dict[str, Callable[[Deployment], float]] = {
         "concurrency": lambda one: one.users_per_replica,
     }
@@ -204,11 +209,9 @@ def _demand_mismatches(
         supplies[key] = lambda one: one.supplied / one.replicas
     for key, each in supplies.items():
         wanted = request.get(key)
-        left = left_of(deployments, each, lost)
-        if wanted is not None and not _reaches(left, wanted):
-            yield _below(key, left, wanted)
-    if lost >= sum(one.replicas for one in deployments):
-        yield _above("redundancy", lost, sum(one.replicas for one in deployments) - 1)
+        supply = left(request, deployments, each)
+        if wanted is not None and not _reaches(supply, wanted):
+            yield _below(key, supply, wanted)
 
 
 def _stock_mismatches(

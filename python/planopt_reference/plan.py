@@ -31,7 +31,7 @@ from planopt_reference.facts import FactError, Facts
 from planopt_reference.fleet import fleet_mismatches
 from planopt_reference.limits import (
     Deployment,
-    left_of,
+    left,
     limit_mismatches,
     outcome_mismatches,
 )
@@ -56,6 +56,7 @@ from planopt_reference.question import (
     question_mismatches,
     rate_mismatches,
 )
+from planopt_reference.redundancy import failure_mismatches
 from planopt_reference.remarks import serving_remarks, told_mismatches
 from planopt_reference.rent import RentError
 from planopt_reference.scenarios import scenario_mismatches
@@ -227,6 +228,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         yield from limit_mismatches(request, deployments, facts.assumptions.cost)
         for index, table in enumerate(stated):
             yield from choice_mismatches(f"deployments[{index}]", table, request, facts)
+        yield from failure_mismatches(plan, request)
         yield from rate_mismatches(plan, request)
         yield from way_mismatches(plan)
         yield from _certainty_mismatches(plan, request, deployments, facts)
@@ -252,12 +254,11 @@ def _certainty_mismatches(
         ]
         for name in cards
     }
-    lost = request.get("redundancy") or 0
-    left = left_of(deployments, lambda one: one.tokens_per_second_per_replica, lost)
+    tokens = left(request, deployments, lambda one: one.tokens_per_second_per_replica)
     limits = {
         name: limit
         for name, own in on.items()
-        if (limit := held_to_of_steps(request, own, left)) is not None
+        if (limit := held_to_of_steps(request, own, tokens)) is not None
     }
     kinds = {name: kind(facts, request, name) for name in on}
     steady = request.get("percentile") is None

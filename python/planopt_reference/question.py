@@ -10,6 +10,7 @@ from typing import Any, Final
 from planopt_reference import units
 from planopt_reference.mismatch import Mismatch
 from planopt_reference.pools import answering
+from planopt_reference.redundancy import Standing, failures, left_of
 
 Document = Mapping[str, Any]
 
@@ -163,14 +164,12 @@ def rate_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
     loads = [one["evaluation"].get("under_load") for one in deployments]
     if not rate or not all(load and not load.get("overloaded") for load in loads):
         return
-    replicas = [one["replicas"] for one in deployments]
-    rates = [
-        (load["requests_per_second"] or 0.0) / many
-        for load, many in zip(loads, replicas, strict=True)
-        for _ in range(many)
+    standing = [
+        Standing.of(one, (load["requests_per_second"] or 0.0) / one["replicas"])
+        for one, load in zip(deployments, loads, strict=True)
     ]
-    # Whichever replicas fail, those that are left answer what comes.
-    carried = sum(sorted(rates)[: len(rates) - (request.get("redundancy") or 0)])
+    # Whatever fails, those that are left answer what comes.
+    carried = left_of(standing, failures(request))
     if not _CARRIED * rate <= carried:
         place = "deployments[0].evaluation.under_load.requests_per_second"
         yield Mismatch(place, carried, rate, "what comes is answered")

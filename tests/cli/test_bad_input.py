@@ -65,6 +65,7 @@ WRONG_OPTIONS = [
     ("--osl -3", "whole number"),
     ("--top 0", "whole number"),
     ("--redundancy -1", "whole number"),
+    ("--redundancy chassis:1", "device, host, switch, rack"),
     ("--max-accelerators 0", "whole number"),
     ("--kv-heads 7", "divisor"),
     ("--weights fp17", "fp16"),
@@ -99,6 +100,9 @@ WRONG_OPTIONS = [
 ]
 
 CONTRADICTIONS = [
+    ("--redundancy switch:1 --procurement rent", "provider"),
+    ("--redundancy rack:1 --assumptions article", "blocks"),
+    ("--redundancy rack:1 --max-racks 2", "racks"),
     ("--accelerators rtx-4090 --exclude rtx-4090", "--exclude"),
     ("--request-rate 3/s --throughput 5tok/s", "one of the two"),
     ("--isl 1000 --max-model-len 10", "--max-model-len"),

@@ -245,7 +245,7 @@ def test_no_verified_figure_can_be_left_out(question: str) -> None:
         ("request.budget_usd", 1.0),
         ("request.max_power_watts", 1.0),
         ("request.max_accelerators", 0),
-        ("request.redundancy", 5),
+        ("request.redundancy", {"host": 5}),
         ("request.weights", "int4"),
         ("request.kv", "fp8"),
         ("request.overlap", "two-batch"),

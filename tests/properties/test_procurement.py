@@ -48,10 +48,15 @@ def catalogs(draw: st.DrawFn, most: int = 3) -> list[Unit]:
         accelerators = draw(st.sampled_from([1, 2, 4]))
         replicas, size = draw(st.integers(1, 3)), draw(st.integers(1, 4))
         host = draw(st.sampled_from(["a", "b"]))
+        # In one host, or each over two, with a switch where that takes more of them.
+        hosts = draw(st.sampled_from([1, 2 * replicas]))
+        switch = "s" if hosts > 2 else None
         units.append(
             Unit(
                 index=index,
                 host=host,
+                hosts=hosts,
+                switch=switch,
                 stock=stock,
                 accelerators=accelerators,
                 # Thirds of a cent and whole dollars: parts of a switch, and the rest.
@@ -70,6 +75,12 @@ def catalogs(draw: st.DrawFn, most: int = 3) -> list[Unit]:
     return units
 
 
+REDUNDANCY: tuple[dict[str, int], ...] = (
+    *({}, {"device": 1}, {"device": 2}, {"host": 1}, {"host": 2}, {"switch": 1}),
+    *({"rack": 1}, {"device": 2, "host": 1}, {"host": 1, "switch": 1}),
+)
+
+
 @st.composite
 def limits(draw: st.DrawFn, *, bounded: bool = False) -> Limits:
     maybe = st.booleans()
@@ -82,7 +93,7 @@ def limits(draw: st.DrawFn, *, bounded: bool = False) -> Limits:
         rack_units=float(draw(st.integers(0, 4))) if draw(maybe) else None,
         accelerators=draw(st.integers(1, 12)) if bounded or draw(maybe) else None,
         stock={"x": draw(st.integers(0, 6))} if draw(maybe) else {},
-        redundancy=draw(st.sampled_from([0, 0, 1, 2])),
+        redundancy=draw(st.sampled_from(REDUNDANCY)),
     )
 
 
@@ -94,7 +105,7 @@ def decimal(value: float) -> Fraction:
 
 
 def possible(units: list[Unit], counts: tuple[int, ...], limits: Limits) -> bool:
-    """Whether all limits hold, whichever replicas are lost."""
+    """Whether all limits hold, whatever is lost."""
 
     def total(name: str) -> Fraction:
         return sum(
@@ -102,12 +113,17 @@ def possible(units: list[Unit], counts: tuple[int, ...], limits: Limits) -> bool
             Fraction(0),
         )
 
-    bought = [
-        u for u, n in zip(units, counts, strict=True) for _ in range(n * u.replicas)
-    ]
-    least = max(0, len(bought) - limits.redundancy)
-    users = sorted(u.replica_users for u in bought)[:least]
-    tokens = sorted(decimal(u.tokens_per_second) / u.replicas for u in bought)[:least]
+    users, tokens = (
+        min(
+            (
+                whole - sum(sorted(parts(units, counts, part, name))[::-1][:losses])
+                for part, losses in limits.redundancy.items()
+            ),
+            default=whole,
+        )
+        for name in ("users", "tokens_per_second")
+        for whole in [total(name)]
+    )
     upper = [
         (total("price_micro_usd"), limits.budget_micro_usd),
         (total("power_watts"), limits.power_watts),
@@ -122,10 +138,23 @@ def possible(units: list[Unit], counts: tuple[int, ...], limits: Limits) -> bool
         )
         upper.append((Fraction(used), stock))
     return (
-        sum(users) >= limits.users
-        and sum(tokens) >= decimal(limits.tokens_per_second)
+        users >= limits.users
+        and tokens >= decimal(limits.tokens_per_second)
         and all(limit is None or used <= decimal(limit) for used, limit in upper)
     )
+
+
+def parts(
+    units: list[Unit], counts: tuple[int, ...], part: str, name: str
+) -> Iterator[Fraction]:
+    """Give what each part that may fail alone takes with it."""
+    for unit, count in zip(units, counts, strict=True):
+        replica = decimal(getattr(unit, name)) / unit.replicas
+        for _ in range(count):
+            if part == "device" or (part == "host" and unit.hosts > 1):
+                yield from [replica] * unit.replicas
+            elif part != "switch" or unit.switch:
+                yield replica * unit.replicas
 
 
 def key(units: list[Unit], counts: tuple[int, ...], objective: Objective) -> Key:
@@ -225,7 +254,7 @@ def test_leaving_out_dominated_units_changes_no_optimum(
 ) -> None:
     units = data.draw(catalogs(most=2))
     asked = data.draw(limits(bounded=True))
-    kept = undominated(units)
+    kept = undominated(units, asked.redundancy)
     best = enumerated(units, asked, objective)
     if best is None:
         return

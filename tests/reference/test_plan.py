@@ -227,8 +227,13 @@ def test_stock(plan: dict[str, Any], catalog: Path) -> None:
 def test_a_spare_replica_is_not_counted_on(plan: dict[str, Any], catalog: Path) -> None:
     # Each replica serves 2 * 4 users: one of two is a spare for 8 of them, not for 9.
     spare = copy.deepcopy(plan)
-    spare["request"] |= {"redundancy": 1, "concurrency": 8}
+    spare["request"] |= {"redundancy": {"host": 1}, "concurrency": 8}
+    told = {"domain": "host", "losses": 1, "replicas_left": 1}
+    spare["failures"] = [told]
     assert verify_plan(spare, catalog) == []
+    spare["failures"] = [told | {"replicas_left": 2}]
+    assert [one.field for one in verify_plan(spare, catalog)] == ["failures"]
+    spare["failures"] = [told]
     spare["request"]["concurrency"] = 9
     assert [one.field for one in verify_plan(spare, catalog)] == ["request.concurrency"]
 

@@ -33,6 +33,7 @@ class Unit:
     index: int
     host: str = "desktop"
     hosts: int = 1
+    switch: str | None = None
     stock: str
     accelerators: int
     price_micro_usd: int
@@ -54,9 +55,10 @@ class Unit:
         return self.stock
 
     @property
-    def name(self) -> tuple[str, int, str, int]:
+    def name(self) -> tuple[str, int, str, int, str]:
         """What rows are ordered by."""
-        return self.stock, self.accelerators, self.host, self.hosts
+        switch = self.switch or ""
+        return self.stock, self.accelerators, self.host, self.hosts, switch
 
     def said(self) -> dict[str, Any]:
         figures = (
@@ -70,6 +72,7 @@ class Unit:
                 "accelerators": self.accelerators,
                 "host": self.host,
                 "hosts": self.hosts,
+                "switch": self.switch,
             },
             **{name: getattr(self, name) for name in figures},
         }
@@ -117,5 +120,8 @@ def builds(units: Sequence[Unit], limits: Limits, most: int) -> tuple[Alternativ
     return found.builds
 
 
-def undominated(units: Sequence[Unit]) -> list[Unit]:
-    return [units[row] for row in rows(units).undominated()]
+def undominated(
+    units: Sequence[Unit], redundancy: Mapping[str, int] | None = None
+) -> list[Unit]:
+    may_fail = msgspec.json.encode(redundancy or {})
+    return [units[row] for row in rows(units).undominated(may_fail)]

@@ -41,7 +41,7 @@ GROUPS = {
     "OfTraining": (*OF_RUNS, "TrainingOptions", OF_ISLANDS),
     "OfPurchases": ("SolveOptions", *OF_RUNS),
     "OfChoices": (*OF_UNITS, *OF_RUNS),
-    "OfSpares": (*OF_UNITS, *OF_RUNS, "TrainingOptions"),
+    "OfCandidates": (*OF_UNITS, *OF_RUNS, "TrainingOptions"),
     "OfConfigurations": OF_ONE,
 }
 """Keywords that several of them take alike; those of any other few are in each."""
@@ -117,6 +117,8 @@ def _keywords(name: str) -> dict[str, str]:
         if name in SUBJECT and argument not in taken_by(SUBJECT[name]):
             continue
         kind = TYPE_OF[option.kind]
+        if option.unnamed and option.kind == "pairs":
+            kind = f"float | {kind}"
         if option.choices and all(map(str.isdigit, option.choices)):
             kind = f"int | {kind}"
         if REQUIRED.get(name) == argument:

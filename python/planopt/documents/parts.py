@@ -36,6 +36,27 @@ class Cost(Struct, frozen=True, kw_only=True):
     tokens_per_usd: float | None = None
 
 
+Domain = Literal["device", "host", "switch", "rack"]
+"""What fails as a whole."""
+
+
+class Outlasted(Struct, frozen=True, kw_only=True):
+    """What is left of a purchase whichever parts of a kind fail."""
+
+    domain: Domain
+    """Which parts: accelerators, hosts with all that is in them, and so on."""
+    losses: int
+    """Parts that fail at the same time."""
+    replicas_left: int
+    """The fewest replicas that are left."""
+
+
+def failing(domain: str, losses: int) -> str:
+    """Say what fails: ``any host``, ``any 2 hosts``."""
+    plural = {"switch": "switches"}.get(domain, f"{domain}s")
+    return f"any {domain}" if losses == 1 else f"any {losses} {plural}"
+
+
 class CostPart(Struct, frozen=True, kw_only=True):
     """A part of what an hour costs."""
 

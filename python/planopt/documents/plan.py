@@ -36,6 +36,7 @@ from planopt.documents.parts import (
     BillOfMaterials,
     NotConsidered,
     Objective,
+    Outlasted,
     PlanCost,
     PlanWarning,
     Search,
@@ -173,8 +174,10 @@ class Request(Struct, frozen=True, kw_only=True):
     (``out``)."""
     vat: float | None = None
     """Value-added tax on every price and rent, as a share of it."""
-    redundancy: int | None = 0
-    """Replicas to spare, or hosts of a run; none where the assumptions say."""
+    redundancy: dict[str, int] | int | None = {}
+    """How many of each part (``device``, ``host``, ``switch``, ``rack``) may fail with
+    every promise still kept. Of a run its spare hosts; none where the assumptions
+    say."""
     datacenter: bool = False
     max_power_watts: float | None = None
     max_racks: float | None = None
@@ -431,6 +434,8 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     disaggregated: Disaggregated | None = None
     """Two pools for the same question, where latencies are promised and one pool is
     bought."""
+    failures: tuple[Outlasted, ...] = ()
+    """What is left after each failure that `--redundancy` names."""
     transfer: Transfer | None = None
     """How the cache of a prompt gets to the pool that answers, where two are bought."""
     pools_bound_usd: float | None = None

@@ -24,7 +24,6 @@ from planopt.units import SECONDS_PER_DAY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from planopt.documents.evaluation import Deployment
     from planopt.documents.evidence import Kind
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild
@@ -87,16 +86,7 @@ def _of_steps(question: ServingQuestion, chosen: Build, kind: Kind) -> Iterator[
             if problem.ttft_seconds and each.evaluation.prefill.seconds:
                 yield problem.ttft_seconds / each.evaluation.prefill.seconds
     if problem.throughput:
-        left, lost = 0.0, problem.redundancy
-        for rate, replicas in sorted(map(_of_replica, chosen.deployments))[::-1]:
-            left += rate * max(0, replicas - lost)
-            lost = max(0, lost - replicas)
-        yield left / problem.throughput
-
-
-def _of_replica(each: Deployment) -> tuple[float, int]:
-    rate = each.evaluation.decode.tokens_per_second or 0.0
-    return rate * (each.hardware.goodput or 1.0), each.replicas
+        yield chosen.tokens_per_second_left / problem.throughput
 
 
 def _of_load(question: ServingQuestion, chosen: Build, kind: Kind) -> float:

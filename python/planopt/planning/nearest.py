@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from planopt.catalog.open import LIMITED_TO
 from planopt.catalog.quality import cost_in_quality
 from planopt.documents.explanations import Change, Infeasibility, Limit
+from planopt.documents.parts import failing
 from planopt.errors import InputError
 from planopt.market import CLASSES
 from planopt.options import Edit, taken_by
@@ -225,7 +226,8 @@ def _limit(problem: Problem, name: str) -> Limit:
     if name == "target" and problem.percentile:
         said += f" at {problem.percentile}"
     if name == "concurrency" and problem.redundancy:
-        said += f", {problem.redundancy} replicas to spare"
+        down = (failing(*each) for each in problem.redundancy.items())
+        said += f", with {' and '.join(down)} down"
     return Limit(name=name, value=said)
 
 

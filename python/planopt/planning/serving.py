@@ -116,6 +116,7 @@ class Serving:
             bill_of_materials=BillOfMaterials(chosen.bill_of_materials),
             oldest_price_date=oldest_price(chosen.bill_of_materials),
             deployments=chosen.deployments,
+            failures=chosen.failures,
             transfer=chosen.transfer,
             pools_bound_usd=_of_price(question, question.pools.bound),
             cost=PlanCost.of(_cost(chosen, question.catalog.cost.duty)),

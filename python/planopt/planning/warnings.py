@@ -139,8 +139,7 @@ def _interruptions(chosen: Build) -> Iterator[PlanWarning]:
                     f"{deployment.hardware.host} on spot terms is away {away:.1%} of "
                     "the time, and whoever it serves waits meanwhile"
                 ),
-                help="--redundancy N keeps replicas to spare; an instance that goes "
-                "takes all of its replicas with it",
+                help="--redundancy N buys enough to serve on when any N instances go",
             )
 
 

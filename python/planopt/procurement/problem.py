@@ -48,8 +48,9 @@ class Limits:
     stock: Mapping[str, int] = field(default_factory=dict)
     # Parts that are there already, by id: no more of them are free.
     owned: Mapping[str, int] = field(default_factory=dict)
-    # Replicas, whichever they are, that may fail with all that is asked still given.
-    redundancy: int = 0
+    # How many of each part (device, host, switch, rack), whichever they are, may fail
+    # with all that is asked still given.
+    redundancy: Mapping[str, int] = field(default_factory=dict)
     # Upper limit of purchase money, where prices are those of an hour.
     capital_micro_usd: int | None = None
 
@@ -106,7 +107,17 @@ class Demand(Struct, frozen=True):
 
     users: int
     tokens_per_second: float
-    redundancy: int
+
+
+class Failure(Struct, frozen=True):
+    """What may fail, with the parts of each row that then fail one at a time."""
+
+    domain: str
+    losses: int
+    parts: tuple[int, ...]
+    """Of each row; 0 where nothing of it fails."""
+    part_users: tuple[int, ...]
+    part_tokens: tuple[float, ...]
 
 
 class Alone(Struct, frozen=True):
@@ -127,14 +138,12 @@ class Offer(Struct, frozen=True):
     uppers: tuple[int, ...]
     """Most copies of each that a best purchase has."""
     needs: tuple[Need, ...]
+    failures: tuple[Failure, ...]
     price_micro_usd: tuple[int, ...]
     usd_per_hour: tuple[float, ...]
     power_watts: tuple[float, ...]
     users: tuple[int, ...]
-    replicas: tuple[int, ...]
-    replica_users: tuple[int, ...]
     tokens_per_second: tuple[float, ...]
-    replica_tokens: tuple[float, ...]
     tokens_per_second_per_user: tuple[float, ...]
     alone: Alone | None = None
     """The best purchase of one of them: a mix of them may be better."""

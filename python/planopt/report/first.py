@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from planopt.documents.parts import failing
 from planopt.price_sources import is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.numbers import (
@@ -274,9 +275,23 @@ def _served(plan: Plan) -> list[Block]:
     lines = [
         Parts("Load", load if known else []),
         *([Parts("Cache", cache)] if cache else []),
+        *_outlasted(plan),
         *time_and_memory(first),
     ]
     return [promises(plan), _money(plan), *sold(plan.sell), *lines, *_rented(plan)]
+
+
+def _outlasted(plan: Plan) -> list[Parts]:
+    """Say what may fail, and what is left then."""
+    all_of_them = count(plan.totals.replicas)
+    said = [
+        f"{failing(each.domain, each.losses)} down: "
+        f"{count(each.replicas_left)} of {all_of_them} replicas left"
+        for each in plan.failures
+    ]
+    if any(each.domain == "rack" for each in plan.failures):
+        said.append("no two units in one rack")
+    return [Parts("Failures", said)] if said else []
 
 
 def _trained(plan: TrainingPlan) -> list[Block]:

@@ -10,7 +10,11 @@ from msgspec import Struct
 from planopt._native import lay_out as native_lay_out
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.evaluation import Deployment, Transfer  # noqa: TC001 - msgspec reads
-from planopt.documents.parts import BomLine, Cost  # noqa: TC001 - msgspec reads
+from planopt.documents.parts import (  # noqa: TC001 - msgspec reads
+    BomLine,
+    Cost,
+    Outlasted,
+)
 from planopt.procurement.problem import Broken, check
 
 if TYPE_CHECKING:
@@ -55,6 +59,9 @@ class Build(Struct, frozen=True, kw_only=True):
     """The build in a line: accelerators, hosts, network, layout."""
     broken: tuple[Broken, ...] = ()
     """Limits that it breaks."""
+    failures: tuple[Outlasted, ...] = ()
+    tokens_per_second_left: float
+    """Tokens of all after the worst of them."""
     facts: Facts
 
     @property

@@ -80,9 +80,14 @@ impl Rows {
     }
 
     /// Rows that no other one replaces, by name.
-    fn undominated(&self) -> Vec<usize> {
+    ///
+    /// Parameters
+    /// ----------
+    /// redundancy : bytes
+    ///     JSON: what may fail.
+    fn undominated(&self, redundancy: &[u8]) -> PyResult<Vec<usize>> {
         let all: Vec<usize> = (0..self.rows.len()).collect();
-        self.rows.undominated(&all)
+        Ok(self.rows.undominated(&all, read(redundancy)?))
     }
 
     /// The limits that a purchase breaks, as JSON.

@@ -165,15 +165,15 @@ def test_throughput_without_a_limit_is_an_input_error(
     assert (problem.code, problem.field) == ("E320", "--objective")
 
 
-def test_two_losses_cost_the_two_largest_replicas_and_not_twice_the_largest(
+def test_two_losses_cost_the_two_largest_hosts_and_not_twice_the_largest(
     solver: Solver, unit: MakeUnit
 ) -> None:
     # With one replica of 8 and three of 1 in stock, two losses leave 2 users.
     large = unit(0, stock="a", replica_users=8)
     small = unit(1, stock="b", replica_users=1)
-    asked = Limits(users=2, redundancy=2, stock={"a": 1, "b": 3})
+    asked = Limits(users=2, redundancy={"host": 2}, stock={"a": 1, "b": 3})
     assert buy([large, small], asked, "cheapest", solver, 10).counts == {0: 1, 1: 3}
-    more = Limits(users=3, redundancy=2, stock={"a": 1, "b": 3})
+    more = Limits(users=3, redundancy={"host": 2}, stock={"a": 1, "b": 3})
     assert buy([large, small], more, "cheapest", solver, 10).status == "infeasible"
 
 
@@ -186,18 +186,56 @@ def test_ties_are_broken_among_replicas_of_the_size_that_won(
     units[frugal] = replace(units[frugal], power_watts=200.0)
     units += [unit(i, stock=f"small{i}", replica_users=1) for i in (2, 3)]
     stock = {"large0": 2, "large1": 2, "small2": 5, "small3": 5}
-    asked = Limits(users=8, redundancy=1, stock=stock)
+    asked = Limits(users=8, redundancy={"host": 1}, stock=stock)
     bought = buy(units, asked, "cheapest", solver, 10)
     assert bought.counts == {frugal: 2, 1 - frugal: 1}
 
 
-def test_survivors_loses_the_largest_replicas_first(unit: MakeUnit) -> None:
-    units = [unit(0, replica_users=8), unit(1, replica_users=3, replicas=2)]
-    for losses, left in [(0, 14), (2, 3), (9, 0)]:
-        for users, missing in [(left, ()), (left + 5, (5,))]:
-            asked = Limits(users=users, redundancy=losses)
-            found = broken(rows(units), asked, {0: 1, 1: 1})
-            assert tuple(each.amount for each in found) == missing
+@pytest.mark.parametrize(
+    ("redundancy", "left"),
+    [
+        ({}, 22),
+        ({"device": 2}, 10),
+        ({"device": 9}, 0),
+        # A host holds both of its replicas, a pair of hosts one.
+        ({"host": 1}, 14),
+        ({"host": 2}, 8),
+        # What hangs on no switch is left.
+        ({"switch": 1}, 14),
+        ({"switch": 2}, 14),
+        ({"rack": 1}, 14),
+        ({"rack": 2}, 6),
+        # What a host takes is more than what two devices take, or less.
+        ({"device": 2, "host": 1}, 10),
+        ({"device": 1, "host": 1}, 14),
+        ({"host": 1, "switch": 1}, 14),
+    ],
+)
+def test_what_stands_together_is_lost_together(
+    unit: MakeUnit, redundancy: dict[str, int], left: int
+) -> None:
+    units = [
+        unit(0, replica_users=8),
+        unit(1, replica_users=3, replicas=2),
+        unit(2, replica_users=4, replicas=2, hosts=4, switch="sn5600"),
+    ]
+    for users, missing in [(left, ()), (left + 5, (5,))]:
+        asked = Limits(users=users, redundancy=redundancy)
+        found = broken(rows(units), asked, {0: 1, 1: 1, 2: 1})
+        assert tuple(each.amount for each in found) == missing
+
+
+def test_two_replicas_of_one_host_are_no_spare(solver: Solver, unit: MakeUnit) -> None:
+    both = unit(0, replicas=2, price_micro_usd=1500 * USD)
+    one = unit(1, replicas=1, host="server")
+    for part, counts in (
+        ("device", {0: 1}),
+        ("host", {1: 2}),
+        ("rack", {1: 2}),
+        ("switch", {1: 1}),
+    ):
+        asked = Limits(users=4, redundancy={part: 1})
+        assert buy([both, one], asked, "cheapest", solver, 10).counts == counts
 
 
 @pytest.mark.parametrize(
@@ -237,8 +275,8 @@ def test_ties_of_price_go_to_cost_then_power_then_name(
 )
 def test_undominated(unit: MakeUnit, change: dict[str, Any], kept: list[int]) -> None:
     units = [unit(0, host="a"), unit(1, host="b", **change)]
-    assert sorted(u.index for u in undominated(units)) == kept
-    assert sorted(u.index for u in undominated(units[::-1])) == kept
+    for same in (units, units[::-1]):
+        assert sorted(u.index for u in undominated(same, {"device": 1})) == kept
 
 
 def test_a_dear_accelerator_is_bought_where_the_cheap_one_is_out_of_stock(

@@ -17,7 +17,7 @@ USD = 10**6
 
 
 def test_scan_buys_as_few_copies_as_will_do(unit: MakeUnit) -> None:
-    assert scan([unit()], Limits(users=9, redundancy=1), "cheapest") == {0: 4}
+    assert scan([unit()], Limits(users=9, redundancy={"host": 1}), "cheapest") == {0: 4}
     assert scan([unit()], Limits(users=9, accelerators=2), "cheapest") is None
 
 

@@ -103,6 +103,8 @@ pub struct Entry {
     pub example: Option<String>,
     /// The number of a name of a pair that says none: then `2xNAME` is a pair as well.
     pub each: Option<u32>,
+    /// The name of a number of a pair that says none: then `N` and `NAME:N` are pairs as well.
+    pub unnamed: Option<String>,
     /// What it is where it is not given.
     pub default: Option<String>,
     /// The same of a quantity, in base units; filled in.

@@ -10,7 +10,7 @@ use crate::cost::{HOURS_PER_YEAR, energy_kwh};
 use crate::document::{
     BomLine, Candidate, Evaluation, EvaluationAnswer, HardwareAnswer, TransferAnswer,
 };
-use crate::search::Broken;
+use crate::search::{Broken, Outlasted};
 
 /// What the replicas of a deployment do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -201,6 +201,10 @@ pub struct Build {
     pub summary: String,
     /// Limits that it breaks.
     pub broken: Vec<Broken>,
+    /// What is left of it after each failure that it is to outlast.
+    pub failures: Vec<Outlasted>,
+    /// Tokens of all after the worst of them.
+    pub tokens_per_second_left: f64,
     /// What there is to know before acting on it.
     pub facts: Facts,
 }
@@ -269,6 +273,8 @@ impl Build {
             transfer: None,
             requests_per_second: None,
             broken,
+            failures: Vec::new(),
+            tokens_per_second_left: tokens_per_second,
             facts: Facts::default(),
         }
     }

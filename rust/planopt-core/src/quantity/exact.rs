@@ -46,6 +46,11 @@ impl Exact {
         written.parse().unwrap_or(figure)
     }
 
+    /// The nearest binary number.
+    pub fn near(&self) -> f64 {
+        self.to_string().parse().unwrap_or(f64::NAN)
+    }
+
     /// Whether it is above 0.
     pub fn is_positive(&self) -> bool {
         self.digits.sign() == num_bigint::Sign::Plus

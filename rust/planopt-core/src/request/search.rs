@@ -438,7 +438,7 @@ fn guessed<'g>(
             .map(|(row, count)| (*row as usize, *count))
     };
     let all: f64 = bought().map(|(row, count)| real(count) * supply(row)).sum();
-    let is_all = asked.objective != Objective::Cheapest || limits.redundancy > 0;
+    let is_all = asked.objective != Objective::Cheapest || limits.redundancy.is_some();
     let share = if is_all { 1.0 } else { demand / all };
     let each = bought().filter_map(|(row, _)| {
         let part = places.iter().position(|place| *place == guess.part(row))?;

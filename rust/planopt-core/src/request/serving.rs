@@ -15,7 +15,7 @@ use crate::load::{Arrivals, EngineOptions, Load, Statistic};
 use crate::parallel::{Layout, Pins};
 use crate::plan::serving::Subject;
 use crate::quantity::Bytes;
-use crate::search::{Aim, LatencyGoal};
+use crate::search::{Aim, LatencyGoal, Redundancy};
 use crate::serving::engine::{Traffic, long_prompt};
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
 use crate::transformer::Transformer;
@@ -94,8 +94,8 @@ pub struct Promises {
     pub ttft_seconds: Option<f64>,
     /// Time per output token under a load, at most.
     pub tpot_seconds: Option<f64>,
-    /// Replicas that may fail.
-    pub redundancy: u32,
+    /// What may fail with all that is asked still given.
+    pub redundancy: Redundancy,
 }
 
 impl Promises {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::redundancy::Redundancy;
 use super::rows::{Resources, Rows};
 use crate::quantity::Exact;
 
@@ -30,8 +31,8 @@ pub struct Limits {
     pub stock: BTreeMap<String, i128>,
     /// Parts that are there already, by id: no more of them are free.
     pub owned: BTreeMap<String, i128>,
-    /// Replicas, whichever they are, that may fail with all that is asked still given.
-    pub redundancy: u64,
+    /// What may fail with all that is asked still given.
+    pub redundancy: Redundancy,
 }
 
 /// A number as it is kept: whole, or a figure.
@@ -91,7 +92,7 @@ pub struct Broken {
 
 impl Limits {
     /// Whether one demand is all that decides which purchase is the cheapest: nothing but the budget
-    /// limits it, and what may fail are replicas that serve users.
+    /// limits it, and one kind of failure at most must leave that demand.
     pub(crate) fn carries_one_demand(&self) -> bool {
         let Self {
             users,
@@ -103,10 +104,11 @@ impl Limits {
             accelerators,
             stock,
             owned,
-            redundancy: _,
+            redundancy,
         } = self;
         // Whatever carries any load has a user.
         (*tokens_per_second <= 0.0 || *users <= 1)
+            && redundancy.failures().count() <= 1
             && stock.is_empty()
             && owned.is_empty()
             && capital_micro_usd.is_none()
@@ -168,19 +170,14 @@ impl Limits {
                 broken.push(Broken { group, by });
             }
         };
-        let left = |of_replica: &dyn Fn(usize) -> Exact| {
-            left_of(rows, counts, self.redundancy, of_replica)
-        };
-        let users = left(&|row| Exact::from(rows.columns.replica_users(row)));
+        let of_part = |row: &u32, parts| Exact::from(rows.columns.part_users(*row as usize, parts));
+        let users = self
+            .redundancy
+            .left(counts, |row| rows.standing(*row as usize), of_part);
         missing("concurrency", &Exact::from(self.users) - &users);
         if self.tokens_per_second > 0.0 {
-            // Of a unit tokens are known as they are written, of a replica they are rounded.
-            let supplied = if self.redundancy == 0 {
-                sum(counts, |row| Exact::of(rows.columns.tokens_per_second[row]))
-            } else {
-                left(&|row| Exact::of(rows.columns.replica_tokens(row)))
-            };
-            missing("throughput", &Exact::of(self.tokens_per_second) - &supplied);
+            let tokens = self.tokens_left(rows, counts);
+            missing("throughput", &Exact::of(self.tokens_per_second) - &tokens);
         }
         for need in needs {
             let used = sum(counts, |row| Exact::from(need.of(row)));
@@ -189,27 +186,24 @@ impl Limits {
         broken
     }
 
+    /// Tokens per second that are left of a purchase after the worst that may fail.
+    pub(crate) fn tokens_left(&self, rows: &Rows, counts: &[(u32, u64)]) -> Exact {
+        let of_part = |row: &u32, parts| Exact::of(rows.columns.part_tokens(*row as usize, parts));
+        let standing = |row: &u32| rows.standing(*row as usize);
+        self.redundancy.left(counts, standing, of_part)
+    }
+
     /// Copies of one row that meet the demands alone; none if that is beyond any count.
-    ///
-    /// Of identical replicas of r users, `ceil(users / r)` must be left.
     pub(crate) fn enough(&self, rows: &Rows, row: usize) -> Option<u64> {
-        let columns = &rows.columns;
-        let in_units = |serving: u64| {
-            let replicas = serving.checked_add(self.redundancy)?;
-            Some(replicas.div_ceil(u64::from(columns.replicas[row]).max(1)))
-        };
-        let mut copies = 1;
-        if self.users > 0 {
-            let serving = self.users.div_ceil(columns.replica_users(row).max(1));
-            copies = copies.max(in_units(serving)?);
-        }
+        let (columns, standing) = (&rows.columns, rows.standing(row));
         let demand = Exact::of(self.tokens_per_second);
-        let for_tokens = if self.redundancy == 0 {
-            demand.times_at_least(&Exact::of(columns.tokens_per_second[row]))?
-        } else {
-            in_units(demand.times_at_least(&Exact::of(columns.replica_tokens(row)))?)?
-        };
-        Some(copies.max(for_tokens))
+        let for_users = self.redundancy.copies(standing, |parts| {
+            Some(self.users.div_ceil(columns.part_users(row, parts).max(1)))
+        });
+        let for_tokens = self.redundancy.copies(standing, |parts| {
+            demand.times_at_least(&Exact::of(columns.part_tokens(row, parts)))
+        });
+        Some(for_users?.max(for_tokens?).max(1))
     }
 }
 
@@ -227,29 +221,4 @@ fn sum(counts: &[(u32, u64)], of: impl Fn(usize) -> Exact) -> Exact {
     counts.iter().fold(Exact::default(), |sum, (row, count)| {
         &sum + &(&of(*row as usize) * &Exact::from(*count))
     })
-}
-
-/// What is left after the worst failure of `losses` replicas.
-fn left_of(
-    rows: &Rows,
-    counts: &[(u32, u64)],
-    losses: u64,
-    of_replica: &dyn Fn(usize) -> Exact,
-) -> Exact {
-    let of_row = |&(row, count): &(u32, u64)| {
-        let row = row as usize;
-        let replicas = u128::from(rows.columns.replicas[row]) * u128::from(count);
-        (of_replica(row), replicas)
-    };
-    let mut bought: Vec<(Exact, u128)> = counts.iter().map(of_row).collect();
-    bought.sort_by(|(one, _), (other, _)| other.cmp(one));
-    let mut to_lose = u128::from(losses);
-    bought
-        .iter()
-        .fold(Exact::default(), |left, (each, replicas)| {
-            let lost = to_lose.min(*replicas);
-            to_lose -= lost;
-            let many = i128::try_from(replicas - lost).unwrap_or(i128::MAX);
-            &left + &(each * &Exact::from(many))
-        })
 }

@@ -9,6 +9,7 @@ mod listed;
 mod mix;
 mod neighbours;
 mod offer;
+mod redundancy;
 mod rows;
 mod runs;
 mod serving;
@@ -23,7 +24,8 @@ pub use self::limits::{Broken, Limits, Number};
 pub use self::listed::{Listed, ListedWork};
 pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undominated};
 pub use self::neighbours::{ChainStage, FoundChain, Neighbour, NeighbourSearch};
-pub use self::offer::{Demanded, Offer, OfferedNeed};
+pub use self::offer::{Demanded, Offer, OfferedFailure, OfferedNeed};
+pub use self::redundancy::{Domain, Outlasted, Redundancy};
 pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
 pub use self::serving::{
     Aim, BatchPolicy, Bought, Buyer, Demand, Ended, EvaluatedUnit, FoundPool, FoundPools,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::alone::{Alone, Objective};
 use super::limits::{Limits, Number, possible};
+use super::redundancy::Domain;
 use super::rows::Rows;
 use crate::quantity::{Exact, SIGNIFICANT_DIGITS};
 
@@ -23,6 +24,8 @@ pub struct Offer {
     pub uppers: Vec<u64>,
     /// Upper limits, with what each row needs.
     pub needs: Vec<OfferedNeed>,
+    /// What may fail with the demand still met.
+    pub failures: Vec<OfferedFailure>,
     /// Price of each.
     pub price_micro_usd: Vec<i64>,
     /// Running cost of each.
@@ -31,14 +34,8 @@ pub struct Offer {
     pub power_watts: Vec<f64>,
     /// Users of each.
     pub users: Vec<u64>,
-    /// Replicas of each.
-    pub replicas: Vec<u32>,
-    /// Users of a replica of each.
-    pub replica_users: Vec<u64>,
     /// Tokens of each.
     pub tokens_per_second: Vec<f64>,
-    /// Tokens of a replica of each.
-    pub replica_tokens: Vec<f64>,
     /// Speed of each user.
     pub tokens_per_second_per_user: Vec<f64>,
     /// The best purchase of one of them.
@@ -54,8 +51,21 @@ pub struct Demanded {
     pub users: u64,
     /// Total throughput; 0 for none.
     pub tokens_per_second: f64,
-    /// Replicas that may fail.
-    pub redundancy: u64,
+}
+
+/// What may fail, with the parts of each row that then fail one at a time.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfferedFailure {
+    /// What fails.
+    pub domain: Domain,
+    /// How many of them.
+    pub losses: u64,
+    /// Parts of each; 0 where nothing of it fails.
+    pub parts: Vec<u32>,
+    /// Users of a part of each.
+    pub part_users: Vec<u64>,
+    /// Tokens of a part of each.
+    pub part_tokens: Vec<f64>,
 }
 
 /// An upper limit, with what each row needs of it.
@@ -84,7 +94,7 @@ impl Rows {
             .into_iter()
             .filter(|row| possible(&needs, *row) != Some(0))
             .collect();
-        let kept = noticeable(self, self.undominated(&within), limits);
+        let kept = noticeable(self, self.undominated(&within, limits.redundancy), limits);
         let column = |figures: &[f64]| kept.iter().map(|row| figures[*row]).collect();
         let columns = &self.columns;
         let mut offer = Offer {
@@ -92,7 +102,6 @@ impl Rows {
             demand: Demanded {
                 users: limits.users,
                 tokens_per_second: limits.tokens_per_second,
-                redundancy: limits.redundancy,
             },
             rows: kept
                 .iter()
@@ -107,17 +116,12 @@ impl Rows {
                     each: kept.iter().map(|row| need.of(*row)).collect(),
                 })
                 .collect(),
+            failures: self.failures(&kept, limits),
             price_micro_usd: kept.iter().map(|row| price[*row]).collect(),
             usd_per_hour: column(&columns.usd_per_hour),
             power_watts: column(&columns.power_watts),
             users: kept.iter().map(|row| columns.users[*row]).collect(),
-            replicas: kept.iter().map(|row| columns.replicas[*row]).collect(),
-            replica_users: kept.iter().map(|row| columns.replica_users(*row)).collect(),
             tokens_per_second: column(&columns.tokens_per_second),
-            replica_tokens: kept
-                .iter()
-                .map(|row| columns.replica_tokens(*row))
-                .collect(),
             tokens_per_second_per_user: column(&columns.tokens_per_second_per_user),
             uppers: Vec::new(),
             alone: None,
@@ -143,6 +147,29 @@ impl Rows {
         let is_kept: std::collections::BTreeSet<usize> = kept.into_iter().collect();
         offer.alone = self.best_alone(|row| is_kept.contains(&row), limits, objective);
         offer
+    }
+
+    fn failures(&self, kept: &[usize], limits: &Limits) -> Vec<OfferedFailure> {
+        let failures = limits.redundancy.failures().map(|(domain, losses)| {
+            let parts = |row: &usize| self.standing(*row).parts(domain).unwrap_or(0);
+            let of_part = |row: &usize| (*row, parts(row).max(1));
+            OfferedFailure {
+                domain,
+                losses,
+                parts: kept.iter().map(parts).collect(),
+                part_users: kept
+                    .iter()
+                    .map(of_part)
+                    .map(|(row, parts)| self.columns.part_users(row, parts))
+                    .collect(),
+                part_tokens: kept
+                    .iter()
+                    .map(of_part)
+                    .map(|(row, parts)| self.columns.part_tokens(row, parts))
+                    .collect(),
+            }
+        });
+        failures.collect()
     }
 
     /// What a row may cost, if anything bounds it: the budget, or the price of a purchase that is

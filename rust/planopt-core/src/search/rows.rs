@@ -95,14 +95,14 @@ rows! {
 }
 
 impl Columns {
-    /// Users of one replica.
-    pub fn replica_users(&self, row: usize) -> u64 {
-        self.users[row] / u64::from(self.replicas[row]).max(1)
+    /// Users of one of so many parts of a row.
+    pub(crate) fn part_users(&self, row: usize, parts: u32) -> u64 {
+        self.users[row] / u64::from(parts)
     }
 
-    /// Tokens per second of one replica.
-    pub fn replica_tokens(&self, row: usize) -> f64 {
-        self.tokens_per_second[row] / f64::from(self.replicas[row].max(1))
+    /// Tokens per second of one of so many parts of a row.
+    pub(crate) fn part_tokens(&self, row: usize, parts: u32) -> f64 {
+        self.tokens_per_second[row] / f64::from(parts)
     }
 }
 

@@ -112,7 +112,7 @@ proptest! {
             "in_flight": in_flight,
             "users": users,
             "tokens_per_second": throughput,
-            "redundancy": redundancy,
+            "redundancy": { "host": redundancy },
             "builds": 5,
             "context": context,
             "prompt": prompt,

@@ -11,7 +11,7 @@ use planopt_core::load::serving::Question;
 use planopt_core::parallel::{Batching, Layout, partition};
 use planopt_core::quantity::{MicroUsd, Seconds};
 use planopt_core::search::{
-    Aim, BatchPolicy, Demand, FoundUnit, Goal, SearchResult, all_layouts, search,
+    Aim, BatchPolicy, Demand, FoundUnit, Goal, Redundancy, SearchResult, all_layouts, search,
 };
 use planopt_core::serving::{Prepared, Replica};
 use planopt_core::transformer::Transformer;
@@ -52,7 +52,7 @@ fn hunts() -> impl Strategy<Value = Hunt> {
     (
         (stocks(), architectures()),
         (questions(), goals(), assumptions()),
-        (1_u64..500, 0.0..2000.0, 0_u32..2, any::<bool>()),
+        (1_u64..500, 0.0..2000.0, 0_u64..2, any::<bool>()),
         1_u32..=10,
     )
         .prop_map(
@@ -69,7 +69,10 @@ fn hunts() -> impl Strategy<Value = Hunt> {
                 demand: Demand {
                     users,
                     tokens_per_second,
-                    redundancy,
+                    redundancy: Redundancy {
+                        host: redundancy,
+                        ..Redundancy::default()
+                    },
                     speed,
                     ..Demand::default()
                 },

@@ -39,9 +39,12 @@ pub(super) fn builds(
             )
         });
         let deployments = deployments.collect::<Result<Vec<_>, _>>()?;
-        let broken = request.limits.broken(&found.rows, &counts);
+        let limits = &request.limits;
+        let broken = limits.broken(&found.rows, &counts);
         Ok(Build {
             facts: facts(found, parts, &bought.counts),
+            failures: limits.redundancy.outlasted(&found.rows, &counts),
+            tokens_per_second_left: limits.tokens_left(&found.rows, &counts).near(),
             ..Build::of(&found.catalog, deployments, broken)
         })
     });

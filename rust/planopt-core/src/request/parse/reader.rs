@@ -523,10 +523,17 @@ fn number(given: &Given) -> Option<f64> {
     }
 }
 
-/// A name and its number: `rtx-4090=8`; where a name alone is enough, `8xrtx-4090` too.
-fn pair_of<'n>(entry: &Entry, name: &'n str) -> Option<(&'n str, Cow<'n, str>)> {
+/// A name and its number: `rtx-4090=8`; where a name alone is enough, `8xrtx-4090` too; where a number
+/// alone is, `host:1`.
+fn pair_of<'n>(entry: &'n Entry, name: &'n str) -> Option<(&'n str, Cow<'n, str>)> {
     if let Some((part, number)) = name.split_once('=') {
         return Some((part, number.into()));
+    }
+    if let Some(unnamed) = &entry.unnamed {
+        return Some(match name.split_once(':') {
+            Some((part, number)) => (part, number.into()),
+            None => (unnamed, name.into()),
+        });
     }
     let each = entry.each?;
     let counted = name.split_once(['x', 'X']).filter(|(number, _)| {
@@ -541,7 +548,11 @@ fn pair_of<'n>(entry: &Entry, name: &'n str) -> Option<(&'n str, Cow<'n, str>)> 
 
 fn pair_accepted(entry: &Entry) -> String {
     let example = entry.example.as_deref().unwrap_or_default();
-    let form = if entry.each.is_some() { "NxID" } else { "ID=N" };
+    let form = match (entry.each, &entry.unnamed) {
+        (Some(_), _) => "NxID",
+        (_, Some(_)) => "N or NAME:N",
+        _ => "ID=N",
+    };
     format!("{form}, such as {example}")
 }
 

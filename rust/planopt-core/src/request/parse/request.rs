@@ -12,6 +12,7 @@ use crate::request::{
     Engine, GivenBatching, ModelRequest, OffloadRequest, RecipeRequest, ServedModel,
     TrainingLayout, TrainingRun,
 };
+use crate::search::Redundancy;
 
 /// A question of what to buy to serve a model, as it was given by groups; what is none of its
 /// command's is absent.
@@ -179,7 +180,7 @@ pub(super) struct Promises {
     pub(super) percentile: Option<String>,
     pub(super) throughput: Option<f64>,
     pub(super) deadline: Option<f64>,
-    pub(super) redundancy: Option<u32>,
+    pub(super) redundancy: Redundancy,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

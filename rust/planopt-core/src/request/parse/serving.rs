@@ -7,12 +7,13 @@ use super::reader::Reader;
 use super::request::{LoadKind, Request, Sum, Workload};
 use super::served::{Lengths, drafted};
 use super::sessions::{Talk, on_disks};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, SwitchSale};
 use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
 use crate::load::Statistic;
 use crate::request::model::unknown_format;
 use crate::request::{Engine, Promises, SearchOptions, SearchServing};
+use crate::search::Redundancy;
 use serde_json::json;
 
 /// Accelerators of one replica that are searched for: beyond the largest replica of the published
@@ -67,7 +68,8 @@ pub(super) fn question(
         look_up_model(reading, catalog, draft);
     }
     limited(reading, &request);
-    let redundancy = request.promises.redundancy.unwrap_or(0);
+    look_at_failures(reading, catalog, &acquisition, request.promises.redundancy);
+    let redundancy = request.promises.redundancy;
     let mut recorded = market::recorded(&reader, &acquisition, &hardware);
     lengths.record(&mut recorded);
     if let Some(talk) = talk {
@@ -88,7 +90,7 @@ pub(super) fn question(
         ),
         ("budget_usd", budget_usd.into()),
         ("budget_usd_per_hour", budget_usd_per_hour.into()),
-        ("redundancy", redundancy.into()),
+        ("redundancy", json!(redundancy)),
         ("draft_tokens", model.draft_tokens.into()),
     ] {
         recorded.insert(name.to_owned(), value);
@@ -125,6 +127,34 @@ pub(super) fn question(
         asked,
         assumed,
     })
+}
+
+/// Refuses failures of what a plan does not know: what a provider puts together, and who shares a
+/// switch that is sold by its ports.
+fn look_at_failures(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    acquisition: &Acquisition,
+    redundancy: Redundancy,
+) {
+    if redundancy.rack > 0 {
+        reader.out_of_place(
+            &["max_racks"],
+            "counts racks that are full, and any of which may fail is none of them",
+            "switch:N and host:N of --redundancy",
+        );
+    }
+    if redundancy.switch == 0 && redundancy.rack == 0 {
+        return;
+    }
+    let is_whole = catalog.assumptions.entity.switch_sale == SwitchSale::Whole;
+    let unknown = match acquisition.way.as_str() {
+        "buy" if is_whole => return,
+        "buy" => "who shares a switch is not known where its ports are sold in blocks",
+        _ => "which switch and rack a rented machine hangs on is its provider's secret",
+    };
+    let accepted = "N, any N hosts, or device:N,host:N";
+    reader.wrong(code::CONTRADICTION, "redundancy", unknown, accepted);
 }
 
 /// Accelerators of a replica, where there may be so many in all.

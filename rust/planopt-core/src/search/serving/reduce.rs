@@ -6,8 +6,10 @@
 //! builds of different hardware stay as well.
 
 use super::found::FoundUnit;
+use super::latency::whole;
 use crate::hardware::Owned;
 use crate::quantity::MicroUsd;
+use crate::search::redundancy::{Redundancy, Standing};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +20,8 @@ pub struct Demand {
     pub users: u64,
     /// Tokens per second of all.
     pub tokens_per_second: f64,
-    /// Replicas that may fail.
-    pub redundancy: u32,
+    /// What may fail.
+    pub redundancy: Redundancy,
     /// Builds of different hardware to keep.
     pub builds: usize,
     /// Whether speed beyond the target counts for anything.
@@ -54,7 +56,7 @@ pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<
     units.sort_by(by_needs);
     let mut places: BTreeSet<usize> = match demand.aim {
         Some(aim) => best_of_each_accelerator(&units, aim),
-        None => unreplaced(&units, demand.speed),
+        None => unreplaced(&units, demand),
     };
     let builds: BTreeSet<usize> = cheapest_builds(&units, demand).into_iter().collect();
     places.extend(&builds);
@@ -67,23 +69,28 @@ pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<
 }
 
 /// Places of the units that no other one replaces, in their own order.
-pub(crate) fn undominated(units: &[FoundUnit]) -> Vec<usize> {
+pub(crate) fn undominated(units: &[FoundUnit], redundancy: Redundancy) -> Vec<usize> {
     let mut order: Vec<usize> = (0..units.len()).collect();
     order.sort_by(|&one, &other| by_needs(&units[one], &units[other]));
     let sorted: Vec<FoundUnit> = order.iter().map(|&place| units[place]).collect();
-    let kept = unreplaced(&sorted, false);
+    let demand = Demand {
+        redundancy,
+        ..Demand::default()
+    };
+    let kept = unreplaced(&sorted, &demand);
     let mut places: Vec<usize> = kept.into_iter().map(|place| order[place]).collect();
     places.sort_unstable();
     places
 }
 
-fn unreplaced(units: &[FoundUnit], speed: bool) -> BTreeSet<usize> {
+fn unreplaced(units: &[FoundUnit], demand: &Demand) -> BTreeSet<usize> {
+    let speed = demand.speed;
     let worths: Vec<Worth> = units.iter().map(|unit| Worth::of(unit, speed)).collect();
     let mut kept = KeptBySpeed::new(&worths);
     let mut places = BTreeSet::new();
     for (place, unit) in units.iter().enumerate() {
         let worth = worths[place];
-        if !kept.any(&worth, |other| replaces(&units[other], unit, speed)) {
+        if !kept.any(&worth, |other| replaces(&units[other], unit, demand)) {
             kept.push(worth, place);
             places.insert(place);
         }
@@ -216,21 +223,30 @@ fn by_needs(one: &FoundUnit, other: &FoundUnit) -> Ordering {
 }
 
 /// Whether copies of `one` need no more of anything than `other` and give no less of everything.
-fn replaces(one: &FoundUnit, other: &FoundUnit, speed: bool) -> bool {
+fn replaces(one: &FoundUnit, other: &FoundUnit, demand: &Demand) -> bool {
     let slower = one.tokens_per_second_per_user < other.tokens_per_second_per_user;
-    if one.unit.hardware.accelerator.id != other.unit.hardware.accelerator.id || (speed && slower) {
+    let is_same = one.unit.hardware.accelerator.id == other.unit.hardware.accelerator.id;
+    if !is_same || (demand.speed && slower) {
         return false;
     }
     let copies = copies_giving(one, other);
     let times = f64::from(copies);
     u64::from(copies) <= MOST_COPIES
         && needs_no_more_owned(one, other, copies)
+        && loses_no_more(one, other, times, demand.redundancy)
         && one.price * copies <= other.price
         && one.usd_per_hour * times <= other.usd_per_hour
         && one.power * times <= other.power
         && one.rack_units * times <= other.rack_units
         && u64::from(one.unit.accelerators_bought()) * u64::from(copies)
             <= u64::from(other.unit.accelerators_bought())
+}
+
+/// Whether copies of `one` fall into no fewer parts that fail one at a time.
+fn loses_no_more(one: &FoundUnit, other: &FoundUnit, times: f64, redundancy: Redundancy) -> bool {
+    let in_parts = |found: &FoundUnit| Standing::from(&found.unit).in_parts(redundancy);
+    let mut parts = in_parts(one).into_iter().zip(in_parts(other));
+    parts.all(|(mine, theirs)| mine * times >= theirs)
 }
 
 /// Whether copies of `one` take no more of what is there already.
@@ -292,21 +308,15 @@ fn cheapest_builds(units: &[FoundUnit], demand: &Demand) -> Vec<usize> {
 
 /// Copies of one unit that meet the demand alone; beyond a 32-bit count nobody builds.
 fn copies(unit: &FoundUnit, demand: &Demand) -> u64 {
-    let replicas = u64::from(unit.unit.replicas);
-    let of_replica = (unit.users / replicas).max(1);
-    let serving = demand.users.div_ceil(of_replica);
-    let tokens_of_replica = unit.tokens_per_second / f64::from(unit.unit.replicas);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a count of replicas, which is positive; beyond 2^53 it is absurd either way"
-    )]
-    let for_tokens = (demand.tokens_per_second / tokens_of_replica).ceil() as u64;
-    let needed = serving
-        .max(for_tokens)
-        .saturating_add(u64::from(demand.redundancy));
-    let copies = needed.div_ceil(replicas);
-    copies.clamp(1, u64::from(u32::MAX))
+    let carrying = |parts: u32| {
+        let of_part = (unit.users / u64::from(parts)).max(1);
+        let tokens_of_part = unit.tokens_per_second / f64::from(parts);
+        let for_tokens = u64::from(whole((demand.tokens_per_second / tokens_of_part).ceil()));
+        Some(demand.users.div_ceil(of_part).max(for_tokens))
+    };
+    let copies = demand.redundancy.copies((&unit.unit).into(), carrying);
+    let most = u64::from(u32::MAX);
+    copies.map_or(most, |copies| copies.clamp(1, most))
 }
 
 fn kind<'u>(found: &FoundUnit<'u>) -> Kind<'u> {

@@ -16,14 +16,14 @@ pub(crate) struct Column {
     pub(crate) price: i64,
     /// Of the demand's unit.
     pub(crate) rate: f64,
-    /// Replicas that share it.
-    pub(crate) replicas: u32,
+    /// Parts that share it and fail one at a time; infinitely many where nothing of it fails.
+    pub(crate) parts: f64,
 }
 
 impl Column {
-    /// What each of its replicas carries.
-    fn of_replica(&self) -> f64 {
-        self.rate / f64::from(self.replicas)
+    /// What each of its parts carries.
+    fn of_part(&self) -> f64 {
+        self.rate / self.parts
     }
 }
 
@@ -71,9 +71,9 @@ pub(crate) fn cheapest(
     }
 }
 
-/// The cheapest purchase that carries `demand` with any `spare` replicas gone. What is lost at worst
-/// is so many times the rate of some replica: each of these sizes is tried, and larger replicas count
-/// as that large.
+/// The cheapest purchase that carries `demand` with any `spare` parts gone. What is lost at worst is so
+/// many times the rate of some part: each of these sizes is tried, and larger parts count as that
+/// large.
 pub(crate) fn cheapest_with_spare(
     columns: &[Column],
     demand: f64,
@@ -84,13 +84,17 @@ pub(crate) fn cheapest_with_spare(
         return cheapest(columns, demand, most);
     }
     let columns = undominated(columns, demand, true);
-    let mut sizes: Vec<f64> = columns.iter().map(Column::of_replica).collect();
+    let mut sizes: Vec<f64> = columns.iter().map(Column::of_part).collect();
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
     let mut best = None;
     for size in sizes {
         let counted = |column: &Column| Column {
-            rate: column.of_replica().min(size) * f64::from(column.replicas),
+            rate: if column.parts.is_finite() {
+                column.of_part().min(size) * column.parts
+            } else {
+                column.rate
+            },
             ..*column
         };
         let columns: Vec<Column> = columns.iter().map(counted).collect();
@@ -102,7 +106,7 @@ pub(crate) fn cheapest_with_spare(
     best
 }
 
-/// The columns of which no copies of another one cost no more and carry as much, in as many replicas
+/// The columns of which no copies of another one cost no more and carry as much, in as many parts
 /// where some of these may fail.
 fn undominated(columns: &[Column], demand: f64, may_fail: bool) -> Vec<Column> {
     let mut sorted: Vec<Column> = columns
@@ -110,10 +114,9 @@ fn undominated(columns: &[Column], demand: f64, may_fail: bool) -> Vec<Column> {
         .filter(|column| column.rate > 0.0 && column.price > 0)
         .map(|column| {
             // What is beyond the demand is of no use.
-            let replicas = if may_fail { column.replicas } else { 1 };
-            let most = demand * f64::from(replicas);
+            let parts = if may_fail { column.parts } else { 1.0 };
             Column {
-                rate: column.rate.min(most),
+                rate: column.rate.min(demand * parts),
                 ..*column
             }
         })
@@ -127,9 +130,8 @@ fn undominated(columns: &[Column], demand: f64, may_fail: bool) -> Vec<Column> {
     for column in sorted {
         let replaces = |other: &Column| {
             let copies = real((column.price / other.price).unsigned_abs());
-            let replicas = copies * f64::from(other.replicas);
-            copies * other.rate >= column.rate
-                && (!may_fail || replicas >= f64::from(column.replicas))
+            let parts = copies * other.parts;
+            copies * other.rate >= column.rate && (!may_fail || parts >= column.parts)
         };
         if !kept.iter().any(replaces) {
             kept.push(column);
@@ -288,7 +290,7 @@ mod tests {
             place: 0,
             price: 7,
             rate: 3.0,
-            replicas: 1,
+            parts: 1.0,
         };
         assert_eq!(
             cheapest(&[column], 198.0, Some(462)).map(|found| found.1),
@@ -310,7 +312,7 @@ mod tests {
                     place,
                     price: *price,
                     rate: f64::from(*rate),
-                    replicas: 1,
+                    parts: 1.0,
                 })
                 .collect();
             let demand = f64::from(demand);
@@ -325,8 +327,8 @@ mod tests {
         }
 
         #[test]
-        fn the_demand_is_carried_whichever_replica_fails(
-            columns in prop::collection::vec((1_i64..60, 1_u32..4, 1_u32..40), 1..5),
+        fn the_demand_is_carried_whichever_part_fails(
+            columns in prop::collection::vec((1_i64..60, 0_u32..4, 1_u32..40), 1..5),
             demand in 1_u32..60,
             spare in 0_u64..2,
         ) {
@@ -334,17 +336,18 @@ mod tests {
             let columns: Vec<Column> = columns
                 .iter()
                 .enumerate()
-                .map(|(place, (price, replicas, of_one))| Column {
+                .map(|(place, (price, parts, of_one))| Column {
                     place,
                     price: *price,
-                    rate: f64::from(of_one * replicas),
-                    replicas: *replicas,
+                    rate: f64::from(of_one * parts.max(&1)),
+                    // Nothing fails of what has none.
+                    parts: if *parts == 0 { f64::INFINITY } else { f64::from(*parts) },
                 })
                 .collect();
             let left = |counts: &[u64]| {
                 let used = || columns.iter().zip(counts).filter(|(_, n)| **n > 0);
                 let all: f64 = used().map(|(column, n)| real(*n) * column.rate).sum();
-                let largest = used().map(|(column, _)| column.of_replica());
+                let largest = used().map(|(column, _)| column.of_part());
                 all - real(spare) * largest.fold(0.0, f64::max)
             };
             let (counts, price) = cheapest_with_spare(&columns, demand, spare, None).expect("some");

@@ -255,7 +255,10 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 requests: AtomicU64::new(0),
             },
         };
-        let demand = Demand::default();
+        let demand = Demand {
+            redundancy: settling.limits.redundancy,
+            ..Demand::default()
+        };
         let task = Task {
             question,
             assumptions,

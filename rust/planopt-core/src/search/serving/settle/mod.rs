@@ -17,8 +17,10 @@ use self::kinds::{Division, Kind, Kinds, OfKind, rounded};
 pub use self::settling::{Guessed, Settling};
 use super::found::{FoundUnit, SearchResult};
 use super::latency::whole;
-use crate::quantity::{MicroUsd, real};
+use crate::quantity::{Exact, MicroUsd, real};
 use crate::search::found::hour;
+use crate::search::limits::Limits;
+use crate::search::redundancy::Standing;
 use crate::search::serving::reduce::undominated;
 use crate::serving::engine::{LoadReport, SessionsKept};
 use rayon::prelude::*;
@@ -344,7 +346,7 @@ impl<'a> Loop<'_, '_, 'a> {
             });
         }
         let units: Vec<_> = there.iter().map(|&place| self.unit(place, at)).collect();
-        let units: Vec<_> = undominated(&units)
+        let units: Vec<_> = undominated(&units, self.settling.limits.redundancy)
             .into_iter()
             .map(|each| (there[each], units[each]))
             .collect();
@@ -377,17 +379,17 @@ impl<'a> Loop<'_, '_, 'a> {
             let part = &self.parts[self.of_part[*kind]];
             let kind = &self.kinds[*kind];
             let (users, tokens) = part.supplied(kind, self.rate(kind, at));
-            let replicas = unit.unit.replicas;
+            let standing = Standing::from(&unit.unit);
             let rate = if for_tokens {
                 tokens * unit.at_work()
             } else {
-                f64::from(users) * f64::from(replicas)
+                f64::from(users) * f64::from(unit.unit.replicas)
             };
             Column {
                 place,
                 price: self.price(unit).0,
                 rate,
-                replicas,
+                parts: standing.fewest_parts(limits.redundancy),
             }
         });
         let columns: Vec<Column> = columns.collect();
@@ -396,7 +398,10 @@ impl<'a> Loop<'_, '_, 'a> {
         } else {
             real(limits.users)
         };
-        cheapest_with_spare(&columns, demand, limits.redundancy, most)
+        // A solver buys where more than one kind of failure is to be borne.
+        let failing = limits.redundancy.failures().next();
+        let losses = failing.map_or(0, |(_, losses)| losses);
+        cheapest_with_spare(&columns, demand, losses, most)
     }
 
     /// Looks at the kinds of a purchase that nobody has shown to hold, at the least rates at which it
@@ -507,7 +512,10 @@ impl<'a> Loop<'_, '_, 'a> {
         let part = &self.parts[self.of_part[*kind]];
         let limits = self.settling.limits;
         let replicas = f64::from(unit.unit.replicas);
-        let left = (copies * replicas - real(limits.redundancy)).max(1.0);
+        let losses = limits.redundancy.failures().next();
+        let of_part = replicas / Standing::from(&unit.unit).fewest_parts(limits.redundancy);
+        let lost = losses.map_or(0.0, |(_, losses)| real(losses) * of_part);
+        let left = (copies * replicas - lost).max(1.0);
         let of_copies = if limits.tokens_per_second > 0.0 {
             let (_, tokens) = part.supplied(&self.kinds[*kind], 1.0);
             let of_replica = tokens * unit.at_work() / replicas;
@@ -523,24 +531,21 @@ impl<'a> Loop<'_, '_, 'a> {
     fn least_share(&self, low: &Bought, high: Option<&Bought>) -> f64 {
         let limits = self.settling.limits;
         let enough = |share: f64| {
-            let (mut users, mut tokens) = (Vec::new(), Vec::new());
-            let mut all = 0.0;
-            for (place, count) in &low.counts {
-                let unit = self.unit(*place, At::Between(share));
-                all += unit.tokens_per_second * real(*count);
-                let of_unit = u64::from(unit.unit.replicas);
-                let many = of_unit * count;
-                users.push((real(unit.users / of_unit), many));
-                tokens.push((unit.tokens_per_second / real(of_unit), many));
-            }
-            let users = left_of(users, limits.redundancy);
-            let tokens = left_of(tokens, limits.redundancy);
+            let units = low.counts.iter();
+            let units: Vec<(FoundUnit, u64)> = units
+                .map(|(place, count)| (self.unit(*place, At::Between(share)), *count))
+                .collect();
+            let of_all = |(unit, count): &(FoundUnit, u64)| unit.tokens_per_second * real(*count);
+            let all: f64 = units.iter().map(of_all).sum();
+            let users = left_of(limits, &units, |unit| real(unit.users));
+            let tokens = left_of(limits, &units, |unit| unit.tokens_per_second);
             let better = match high {
                 Some(high) if self.settling.most => -all < high.value,
                 _ => true,
             };
             let demanded = limits.tokens_per_second * (1.0 + AS_GOOD);
-            better && users >= real(limits.users) && tokens >= demanded
+            let has_tokens = limits.tokens_per_second <= 0.0 || tokens >= Exact::of(demanded);
+            better && users >= Exact::from(limits.users) && has_tokens
         };
         let (mut least, mut most) = (0.0, 1.0);
         for _ in 0..HALVINGS {
@@ -616,12 +621,16 @@ impl<'a> Loop<'_, '_, 'a> {
             (ran.report.tokens_per_second / real(many), many)
         };
         let there = runs.iter().map(|ran| {
-            let (tokens, many) = of_replica(ran);
-            let replicas = f64::from(ran.unit.unit.replicas);
-            (tokens * ran.unit.at_work() / replicas, many)
+            let tokens_per_second = of_replica(ran).0 * ran.unit.at_work();
+            let unit = FoundUnit {
+                tokens_per_second,
+                ..ran.unit
+            };
+            (unit, ran.count)
         });
-        let tokens = left_of(there.collect(), limits.redundancy);
-        let is_enough = tokens >= limits.tokens_per_second;
+        let there: Vec<_> = there.collect();
+        let tokens = left_of(limits, &there, |unit| unit.tokens_per_second);
+        let is_enough = tokens >= Exact::of(limits.tokens_per_second);
         if !is_enough {
             for (ran, place) in runs.iter().zip(bought.counts.keys()) {
                 let bracket = &mut self.kinds[self.units[*place].0].bracket;
@@ -636,7 +645,7 @@ impl<'a> Loop<'_, '_, 'a> {
     fn share_of_load(&self, bought: &Bought) -> f64 {
         let limits = self.settling.limits;
         let of_tokens = self.is_closed() && limits.tokens_per_second > 0.0;
-        if self.settling.most || limits.redundancy > 0 || of_tokens {
+        if self.settling.most || limits.redundancy.is_some() || of_tokens {
             return 1.0;
         }
         let (mut tokens, mut users) = (0.0, 0.0);
@@ -659,14 +668,13 @@ fn is_of(passed: Option<&(Bought, Vec<Ran>)>, bought: &Bought) -> bool {
     passed.is_some_and(|(known, _)| known.counts == bought.counts)
 }
 
-/// What replicas carry together after the `spare` largest have failed: what one carries, and how many
-/// are alike.
-fn left_of(mut replicas: Vec<(f64, u64)>, spare: u64) -> f64 {
-    replicas.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    let mut lost = spare;
-    replicas.iter().fold(0.0, |left, (of_one, many)| {
-        let down = lost.min(*many);
-        lost -= down;
-        left + of_one * real(many - down)
-    })
+/// What is left of units after the worst that may fail.
+fn left_of(
+    limits: &Limits,
+    bought: &[(FoundUnit, u64)],
+    gives: impl Fn(&FoundUnit) -> f64,
+) -> Exact {
+    let standing = |unit: &FoundUnit| Standing::from(&unit.unit);
+    let of_part = |unit: &FoundUnit, parts| Exact::of(gives(unit) / f64::from(parts));
+    limits.redundancy.left(bought, standing, of_part)
 }

@@ -1,0 +1,107 @@
+"""What may fail: whichever parts do, what is left keeps the promises."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec import structs
+
+import planopt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planopt.documents.plan import Plan
+
+# Four small cards fit into one server, each with a replica of its own.
+ASKED = {
+    "model": "llama-3.1-8b",
+    "target": "10tok/s",
+    "concurrency": 24,
+    "load": "steady",
+    "accelerators": "rtx-4090",
+    "host": "pcie-4gpu",
+}
+HOSTS = {**ASKED, "host": ["pcie-4gpu", "desktop"]}
+CASES: tuple[tuple[dict[str, Any], str], ...] = (
+    (ASKED, "device:1"),
+    (ASKED, "host:1"),
+    (ASKED, "host:2"),
+    (HOSTS, "host:1"),
+    (HOSTS, "rack:1"),
+    (ASKED, "device:3,host:1"),
+    ({**ASKED, "concurrency": None, "throughput": "900tok/s"}, "host:1"),
+    ({**ASKED, "model": "llama-3.1-70b", "network": "ethernet-100g-cx5"}, "switch:1"),
+)
+
+
+def parts(plan: Plan, part: str) -> Iterator[tuple[int, float]]:
+    """List what stands together: replicas, and the users or tokens of them all."""
+    for one in plan.deployments:
+        decode, replicas = one.evaluation.decode, one.replicas // one.units
+        gives = float(one.candidate.batch * one.candidate.in_flight)
+        if plan.request.throughput_tokens_per_second:
+            gives = decode.tokens_per_second or 0.0
+        together = {
+            "device": 1,
+            "host": replicas if one.hardware.hosts == 1 else 1,
+            "switch": replicas,
+            "rack": replicas,
+        }[part]
+        for _ in range(one.replicas // together):
+            yield together, together * gives
+
+
+@pytest.mark.parametrize(("asked", "redundancy"), CASES)
+def test_what_is_left_carries_what_is_asked_whatever_fails(
+    asked: dict[str, Any], redundancy: str
+) -> None:
+    plan = planopt.solve(**asked, redundancy=redundancy)
+
+    assert plan.status == "optimal"
+    assert not planopt.verify(plan).mismatches
+    request = plan.request
+    demand = request.throughput_tokens_per_second or request.concurrency or 0
+    told = {each.domain: each for each in plan.failures}
+    for each in redundancy.split(","):
+        part, losses = each.split(":")
+        standing = [*parts(plan, part)]
+        all_replicas, all_of_it = map(sum, zip(*standing, strict=True))
+        hung = part != "switch" or any(one.hardware.switch for one in plan.deployments)
+        failed = itertools.combinations(standing, int(losses) if hung else 0)
+        ways = [[map(sum, zip(*way, strict=True)) if way else (0, 0)] for way in failed]
+        left = [
+            (all_replicas - replicas, all_of_it - gives)
+            for ((replicas, gives),) in ways
+        ]
+        assert min(gives for _, gives in left) >= demand
+        assert told[part].losses == int(losses)
+        assert told[part].replicas_left == min(replicas for replicas, _ in left)
+
+
+def test_two_replicas_in_one_chassis_are_no_spare() -> None:
+    in_one = planopt.solve(**ASKED, redundancy="device:1")
+    apart = planopt.solve(**ASKED, redundancy=1)
+
+    assert (in_one.totals.hosts, apart.totals.hosts) == (1, 2)
+    assert apart.request.redundancy == {"host": 1}
+    assert (in_one.price_usd or 0.0) < (apart.price_usd or 0.0)
+    # The one called the other.
+    forged = structs.replace(
+        in_one,
+        request=structs.replace(in_one.request, redundancy={"host": 1}),
+        failures=apart.failures,
+    )
+    fields = {each.field for each in planopt.verify(forged).mismatches}
+    assert {"failures", "request.concurrency", "request.redundancy.host"} <= fields
+
+
+def test_any_instance_may_go() -> None:
+    asked = {**ASKED, "accelerators": "l40s", "host": None, "procurement": "rent"}
+    plan = planopt.solve(**asked, redundancy=1)
+
+    assert all(one.hardware.terms for one in plan.deployments)
+    assert (plan.totals.hosts or 0) > 1
+    assert not planopt.verify(plan).mismatches
