@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planopt.documents.plan import Plan
 
 # Four small cards fit into one server, each with a replica of its own.
-ASKED = {
+ASKED: dict[str, Any] = {
     "model": "llama-3.1-8b",
     "target": "10tok/s",
     "concurrency": 24,
@@ -64,7 +64,7 @@ def test_what_is_left_carries_what_is_asked_whatever_fails(
     assert not planopt.verify(plan).mismatches
     request = plan.request
     demand = request.throughput_tokens_per_second or request.concurrency or 0
-    told = {each.domain: each for each in plan.failures}
+    told = {str(each.domain): each for each in plan.failures}
     for each in redundancy.split(","):
         part, losses = each.split(":")
         standing = [*parts(plan, part)]

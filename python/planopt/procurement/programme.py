@@ -117,7 +117,8 @@ def _left(
 ) -> Iterator[Row]:
     """Rows of what is left after a kind of failure, one for each size of a part."""
     rows = tuple(zip(supplied, failure.parts, of_part, strict=True))
-    for size in sorted({min(each, demand) if parts else 0 for _, parts, each in rows}):
+    sizes = {min(each, demand) if parts else Fraction(0) for _, parts, each in rows}
+    for size in sorted(sizes):
         up_to = [
             parts * min(each, size) if parts else whole for whole, parts, each in rows
         ]
