@@ -155,7 +155,7 @@ class TrainOptions(
     deadline: float | str | None
     confidence: str | None
     evidence: str | None
-    redundancy: float | float | str | None
+    redundancy: float | str | None
     tokens: float | str | None
     islands: str | Sequence[str] | None
     inner_steps: float | str | None
@@ -222,7 +222,7 @@ class TrainingOptions(
     lora_rank: float | str | None
     lora_modules: str | None
     frozen_weights: str | None
-    redundancy: float | float | str | None
+    redundancy: float | str | None
     tokens: float | str | None
     framework: str | None
     recompute: str | None
