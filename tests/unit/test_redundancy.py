@@ -31,7 +31,7 @@ CASES: tuple[tuple[dict[str, Any], str], ...] = (
     (ASKED, "host:2"),
     (HOSTS, "host:1"),
     (HOSTS, "rack:1"),
-    (ASKED, "device:3,host:1"),
+    (ASKED, "device:1,host:1,rack:1"),
     ({**ASKED, "concurrency": None, "throughput": "900tok/s"}, "host:1"),
     ({**ASKED, "model": "llama-3.1-70b", "network": "ethernet-100g-cx5"}, "switch:1"),
 )

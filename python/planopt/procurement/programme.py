@@ -118,7 +118,8 @@ def _left(
     """Rows of what is left after a kind of failure, one for each size of a part."""
     rows = tuple(zip(supplied, failure.parts, of_part, strict=True))
     sizes = {min(each, demand) if parts else Fraction(0) for _, parts, each in rows}
-    for size in sorted(sizes):
+    # What the largest costs soon rules the small ones out.
+    for size in sorted(sizes, reverse=True):
         up_to = [
             parts * min(each, size) if parts else whole for whole, parts, each in rows
         ]

@@ -73,7 +73,8 @@ pub(crate) fn cheapest(
 
 /// The cheapest purchase that carries `demand` with any `spare` parts gone. What is lost at worst is so
 /// many times the rate of some part: each of these sizes is tried, and larger parts count as that
-/// large.
+/// large. The largest is first: of small parts so many are needed that what is known soon rules them
+/// out, and without that they would fill the memory.
 pub(crate) fn cheapest_with_spare(
     columns: &[Column],
     demand: f64,
@@ -85,7 +86,7 @@ pub(crate) fn cheapest_with_spare(
     }
     let columns = undominated(columns, demand, true);
     let mut sizes: Vec<f64> = columns.iter().map(Column::of_part).collect();
-    sizes.sort_by(f64::total_cmp);
+    sizes.sort_by(|one, other| other.total_cmp(one));
     sizes.dedup();
     let mut best = None;
     for size in sizes {
