@@ -68,8 +68,7 @@ pub(super) fn question(
         look_up_model(reading, catalog, draft);
     }
     limited(reading, &request);
-    look_at_failures(reading, catalog, &acquisition, request.promises.redundancy);
-    let redundancy = request.promises.redundancy;
+    let redundancy = redundancy(reading, catalog, &acquisition, &request);
     let mut recorded = market::recorded(&reader, &acquisition, &hardware);
     lengths.record(&mut recorded);
     if let Some(talk) = talk {
@@ -129,15 +128,16 @@ pub(super) fn question(
     })
 }
 
-/// Refuses failures of what a plan does not know: what a provider puts together, and who shares a
+/// What may fail. Refuses failures of what a plan does not know: what a provider puts together, and who shares a
 /// switch that is sold by its ports. Of two kinds of which neither implies the other each pair of
 /// sizes would be a programme.
-fn look_at_failures(
+fn redundancy(
     reader: &mut Reader,
     catalog: &Catalog,
     acquisition: &Acquisition,
-    redundancy: Redundancy,
-) {
+    request: &Request,
+) -> Redundancy {
+    let redundancy = request.promises.redundancy;
     if redundancy.failures().count() > 1 {
         let one = "neither of these failures implies the other, and a plan is made for one of them";
         let accepted =
@@ -152,16 +152,17 @@ fn look_at_failures(
         );
     }
     if redundancy.switch == 0 && redundancy.rack == 0 {
-        return;
+        return redundancy;
     }
     let is_whole = catalog.assumptions.entity.switch_sale == SwitchSale::Whole;
     let unknown = match acquisition.way.as_str() {
-        "buy" if is_whole => return,
+        "buy" if is_whole => return redundancy,
         "buy" => "who shares a switch is not known where its ports are sold in blocks",
         _ => "which switch and rack a rented machine hangs on is its provider's secret",
     };
     let accepted = "N, any N hosts, or device:N,host:N";
     reader.wrong(code::CONTRADICTION, "redundancy", unknown, accepted);
+    redundancy
 }
 
 /// Accelerators of a replica, where there may be so many in all.
