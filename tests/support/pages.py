@@ -32,6 +32,8 @@ COLUMNS = "100"
 """Width of what is shown."""
 PATIENCE = "90s"
 """A page shows what is found where nothing else runs: no clock cuts it short."""
+CHAINS = {"--own", "--neighbours"}
+"""Options of chains of people's machines, which have no clock."""
 # What is not the same on every machine, nor at every load of it.
 TIMES = re.compile(
     r"(?P<count>[\d,]+ candidates in) [\d.]+ s *| · ~?\$[\d,]+ at (?:50|95)%"
@@ -75,7 +77,7 @@ def run(command: str) -> str:
     name, *arguments = shlex.split(command)
     if name != "planopt":
         raise AssertionError(command)
-    if arguments[0] == "solve" and not {"--time-limit", "--own"} & {*arguments}:
+    if arguments[0] == "solve" and CHAINS.isdisjoint(arguments):
         arguments += ["--time-limit", PATIENCE]
     printed, said = io.StringIO(), io.StringIO()
     with redirect_stdout(printed), redirect_stderr(said):
