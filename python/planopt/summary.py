@@ -39,7 +39,7 @@ ROUNDING = 1e-9
 
 
 def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
-    """Let a plan say what it promises, comes to, and was made from."""
+    """Let a plan say what it promises and comes to."""
     hourly = plan.cost.usd_per_hour
     totals = _totals(plan)
     if isinstance(plan, (Plan, TrainingPlan)):
@@ -51,7 +51,7 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
         plan = structs.replace(plan, assumed=assumed)
     parts = plan.cost.parts
     running = [part.usd_per_hour for part in parts if part.name not in CAPITAL]
-    plan = structs.replace(
+    return structs.replace(
         plan,
         promises=tuple(_promises(plan)),
         totals=totals,
@@ -60,7 +60,6 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
         tco_usd_per_hour=hourly,
         usd_per_million_tokens=plan.cost.usd_per_million_tokens,
     )
-    return made_from(plan, catalog)
 
 
 def made_from(plan: PlanT, catalog: Catalog) -> PlanT:

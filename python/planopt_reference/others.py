@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planopt_reference.bill import bill_mismatches
 from planopt_reference.choices import choice_mismatches
 from planopt_reference.deployment import hardware_mismatches, recomputed
+from planopt_reference.derivation import unrecorded
 from planopt_reference.mismatch import (
     RELATIVE_TOLERANCE,
     Mismatch,
@@ -133,7 +134,8 @@ def _alternative_mismatches(
         "evaluation": {"decode": {"tokens_per_second": None}},
     }
     yield from choice_mismatches(field, table, request, facts)
-    expected = recomputed(table, request, facts, None)
+    with unrecorded():
+        expected = recomputed(table, request, facts, None)
     yield from hardware_mismatches(f"{field}.hardware", table, expected, facts)
     money = facts.assumptions.cost
     decode = expected.evaluation["decode"]

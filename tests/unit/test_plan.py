@@ -132,7 +132,8 @@ def test_schema_marks_every_figure_as_verify_treats_it(plan: Plan) -> None:
 
     assert marks["price_usd"] == "verified"
     assert marks["deployments[].evaluation.memory.total_bytes"] == "verified"
-    assert marks["alternatives[].price_usd"] == "informative"
+    assert marks["alternatives[].price_usd"] == "verified"
+    assert marks["alternatives[].why_not"] == "informative"
     document = msgspec.to_builtins(plan)
     told = {field: mark_of(field) or "informative" for field, _ in leaves(document)}
     assert set(told.values()) == {"verified", "checked", "informative"}

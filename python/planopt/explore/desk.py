@@ -23,7 +23,7 @@ from planopt.planning.serving import Serving
 from planopt.printable import printable
 from planopt.procurement.solver import Solver
 from planopt.steps import Steps
-from planopt.summary import summed_up
+from planopt.summary import made_from, summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -140,7 +140,7 @@ class Desk:
         if guess.counts and asks.problem.percentile is not None:
             estimate = serving.so_far(asks, guess, started)
             estimate = replace(
-                summed_up(estimate, asks.catalog),
+                made_from(summed_up(estimate, asks.catalog), asks.catalog),
                 status="feasible",
                 bound_usd=None,
                 bound_usd_per_hour=None,

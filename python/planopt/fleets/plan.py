@@ -31,7 +31,7 @@ from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement.solver import Solver
 from planopt.steps import Steps
-from planopt.summary import summed_up
+from planopt.summary import made_from, summed_up
 from planopt.units import CENTS
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class _Planning:
             streams=layout.streams(),
             periods=periods,
         )
-        return summed_up(plan, self.catalog)
+        return made_from(summed_up(plan, self.catalog), self.catalog)
 
     def _kg_co2e(self, acquisitions: Sequence[Acquisition]) -> float | None:
         """Add up the carbon dioxide of all electricity, where it is known."""

@@ -14,7 +14,7 @@ from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.procurement.solver import Solver
 from planopt.steps import Steps
-from planopt.summary import summed_up
+from planopt.summary import made_from, summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +111,8 @@ def answer(
         if not best.counts:
             raise Interrupted from None
         plan = subject.so_far(question, best, started)
-        raise Interrupted(summed_up(plan, question.catalog)) from None
+        told = made_from(summed_up(plan, question.catalog), question.catalog)
+        raise Interrupted(told) from None
     if purchase.counts:
         steps.at("judging what is best")
     else:
@@ -129,4 +130,4 @@ def answer(
     try:
         return subject.explained(question, plan, chosen)
     except KeyboardInterrupt:
-        raise Interrupted(plan) from None
+        raise Interrupted(made_from(plan, question.catalog)) from None

@@ -10,6 +10,7 @@ from planopt_reference.certainty import certainty_mismatches, kind, share
 from planopt_reference.choices import not_allowed, only, part_mismatches
 from planopt_reference.cluster import cluster, rented_cluster
 from planopt_reference.cost import SECONDS_PER_HOUR, housed
+from planopt_reference.derivation import unrecorded
 from planopt_reference.limits import outcome_mismatches, owned_mismatches
 from planopt_reference.mismatch import (
     RELATIVE_TOLERANCE,
@@ -275,7 +276,8 @@ def _alternative_mismatches(
             yield from compared(field, sorted(told), ["summary", "why_not"], reason)
             continue
         table = {**one, "model": plan["deployments"][0]["model"]}
-        again = run_again(table, request, facts)
+        with unrecorded():
+            again = run_again(table, request, facts)
         evaluation, bought = again.evaluation, again.bought
         figures = {
             **{name: evaluation[name] for name in _OF_AN_ALTERNATIVE},
