@@ -178,8 +178,7 @@ def test_a_model_file_is_not_needed_to_verify(tmp_path: Path) -> None:
 
 def chosen_of(question: str) -> dict[str, Any]:
     """Return a plan without its alternatives, which test_every_leaf.py forges."""
-    plan = plan_of(question)
-    plan["alternatives"] = []
+    plan = {**plan_of(question), "alternatives": []}
     assert verify_plan(plan, bundled_folder()) == []
     return plan
 
