@@ -351,6 +351,20 @@ def test_what_a_fleet_sells_pays_for_it(plan: FleetPlan) -> None:
         assert [each.field for each in told] == [f"sell.{name}"]
 
 
+def test_hardware_that_keeps_a_part_of_its_worth_is_paid_back(tmp_path: Path) -> None:
+    file = bundled_folder() / "assumptions" / "calibrated.toml"
+    text = file.read_text(encoding="utf-8")
+    kept = tmp_path / "calibrated.toml"
+    kept.write_text(
+        text.replace("residual = { value = 0.0", "residual = { value = 0.4")
+    )
+    prices, assumptions = "in=$1.20,out=$3.60/Mtok", str(kept)
+    sold = plan_fleet(SMALL, compare=False, sell=prices, assumptions=assumptions)
+    assert sold.sell is not None
+    assert sold.sell.payback_days is not None
+    assert verify_plan(json.loads(sold.to_json()), bundled_folder()) == []
+
+
 def test_the_plan_is_what_its_schema_says(document: dict[str, Any]) -> None:
     published = schema(FleetPlan)
     jsonschema.Draft202012Validator.check_schema(published)

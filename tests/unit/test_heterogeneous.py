@@ -65,6 +65,16 @@ def test_no_layout_of_either_way_is_faster_than_the_one_that_is_offered() -> Non
             assert one.days >= balanced.days * (1 - 1e-12)
 
 
+def test_small_cards_share_a_run_that_computes_its_activations_again() -> None:
+    asked = {"model": "llama-3-8b", "tokens": "1B", "deadline": "365d", "seq_len": 8192}
+    plan = planopt.train(**asked, accelerators="rtx-4090:16,rtx-3090:16")
+
+    evenly, balanced = plan.heterogeneous
+    for each in (evenly, balanced):
+        assert each.candidate is not None
+        assert each.candidate.recompute == "full"
+
+
 def test_accelerators_without_numbers_share_no_run() -> None:
     question = {**RUN, "accelerators": "a100-sxm-80,h100-sxm"}
     assert planopt.train(**question, deadline="60d").heterogeneous == ()
