@@ -66,8 +66,13 @@ def test_no_layout_of_either_way_is_faster_than_the_one_that_is_offered() -> Non
 
 
 def test_small_cards_share_a_run_that_computes_its_activations_again() -> None:
-    asked = {"model": "llama-3-8b", "tokens": "1B", "deadline": "365d", "seq_len": 8192}
-    plan = planopt.train(**asked, accelerators="rtx-4090:16,rtx-3090:16")
+    plan = planopt.train(
+        model="llama-3-8b",
+        tokens="1B",
+        deadline="365d",
+        seq_len=8192,
+        accelerators="rtx-4090:16,rtx-3090:16",
+    )
 
     evenly, balanced = plan.heterogeneous
     for each in (evenly, balanced):
