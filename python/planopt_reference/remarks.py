@@ -26,8 +26,8 @@ _LOW_MARGIN: Final = 1.2
 _ERRORS: Final = "recomputed from errors of what was measured"
 # Share of measured rows that an interval holds.
 _LEVEL: Final = 0.8
-# Metrics that were measured as rates: of a time they are the other way round.
-_RATES: Final = frozenset(("decode", "prefill"))
+# Measured as a rate: of its time the errors are the other way round.
+_RATE: Final = "prefill"
 _ANY_ENGINE: Final = ", any engine"
 _AS_MEASURED: Final = "as steps of this kind of model on such hardware were measured"
 _NOT_MEASURED: Final = (
@@ -121,22 +121,18 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
     """Hold what is said of a plan to serve against what was computed again."""
     if "promises" not in plan:
         return
-    ends = []
-    for index, table in enumerate(plan["deployments"]):
+    deployments = plan["deployments"]
+    for index, table in enumerate(deployments):
         yield from interval_mismatches(f"deployments[{index}]", table, request, facts)
-        seconds = table["evaluation"]["decode"]["tpot_seconds"]
-        if interval := _serving_intervals(table, request, facts).get("tpot_seconds"):
-            ends.append(
-                (
-                    interval["low"] / seconds,
-                    interval["high"] / seconds,
-                    interval["extrapolated"],
-                )
-            )
-    if ends and not is_of_pools(plan["deployments"]):
-        least, most = min(each[0] for each in ends), max(each[1] for each in ends)
+    known = [
+        kind(facts, request, table["candidate"]["accelerator"]) for table in deployments
+    ]
+    is_measured = request["assumptions"] == _MEASURED
+    if known and is_measured and not is_of_pools(deployments):
+        least, most = min(each.low for each in known), max(each.high for each in known)
         said = f"TPOT: {least - 1:+.0%} to {most - 1:+.0%}, "
-        said += _NOT_MEASURED if any(each[2] for each in ends) else _AS_MEASURED
+        is_seen = all(each.grade != "none" for each in known)
+        said += _AS_MEASURED if is_seen else _NOT_MEASURED
         if request.get("percentile"):
             said += _SIMULATED
         yield from _accuracy_mismatches(plan, re.escape(said), {})
@@ -173,7 +169,7 @@ def _serving_intervals(
     ):
         found = _errors(facts, request, accelerator, metric)
         if found is not None:
-            expected[name] = _interval(value, found, is_rate=metric in _RATES)
+            expected[name] = _interval(value, found, is_rate=metric == _RATE)
     return expected
 
 

@@ -99,8 +99,12 @@ def _is_overlay(folder: Path) -> bool:
     """Whether a folder has a table, or no file at all: none is in it yet."""
     if not folder.is_dir():
         return False
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return not files or any(path.suffix == ".toml" for path in files)
+    has_other = False
+    for path in folder.rglob("*"):
+        if path.suffix == ".toml":
+            return True
+        has_other = has_other or path.is_file()
+    return not has_other
 
 
 class Catalog:

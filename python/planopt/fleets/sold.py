@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.documents.parts import Sell
+from planopt.fleets.question import WEEKDAYS, WEEKEND_DAYS
 from planopt.units import (
     HOURS_PER_DAY,
     HOURS_PER_YEAR,
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from planopt.catalog.entries import CostAssumptions
     from planopt.documents.fleet import Acquisition
     from planopt.documents.fleet_request import FleetRequest, Workload
-
-_WEEKDAYS, _WEEKEND = 5, 2
-"""Days of a week."""
 
 
 def sold(
@@ -60,7 +58,7 @@ def _usd_per_hour(request: FleetRequest, workload: Workload) -> float:
     busy = 1.0
     if workload.curve is not None:
         curve = request.curve(workload.curve)
-        week = (*curve.weekday * _WEEKDAYS, *curve.weekend * _WEEKEND)
+        week = (*curve.weekday * WEEKDAYS, *curve.weekend * WEEKEND_DAYS)
         busy = sum(week) / len(week) / max(week)
     requests = peak * sum(grown) / len(grown) * busy * SECONDS_PER_HOUR
     return requests * of_request / TOKENS_PER_MILLION

@@ -16,8 +16,8 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 const LONGEST_SECONDS: f64 = 3.2e7;
 
 /// Runs `work` beside the interpreter, and asks `tell` each time that signals are looked at and when
-/// it is done. After `seconds` its course is over: what is known must do. On a signal, or where `tell` fails, it is
-/// stopped, the work is waited for, and the exception is raised.
+/// it is done. After `seconds` its course is over: what is known must do. On a signal, or where `tell`
+/// fails, it is stopped, the work is waited for, and the exception is raised.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     seconds: Option<f64>,

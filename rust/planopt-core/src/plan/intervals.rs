@@ -116,7 +116,8 @@ impl StepErrors {
 #[derive(Clone, Debug)]
 pub struct Errors<'c> {
     catalog: &'c Catalog,
-    classes: Vec<String>,
+    /// Of the accelerator, and of its family.
+    classes: [String; 2],
     everything: String,
     /// What the names of all classes of its kind of model end with.
     kind: String,
@@ -126,20 +127,16 @@ impl<'c> Errors<'c> {
     /// Those of predictions without an engine where `any_engine`, and of fitted figures else.
     pub fn of(
         catalog: &'c Catalog,
-        accelerator: Option<&Accelerator>,
+        accelerator: &Accelerator,
         has_experts: bool,
         any_engine: bool,
     ) -> Self {
         let kind = if has_experts { "moe" } else { "dense" };
         let under = if any_engine { ANY_ENGINE } else { "" };
-        let names = accelerator.map(|own| [&own.id, &own.family]);
+        let classes = [&accelerator.id, &accelerator.family];
         Self {
             catalog,
-            classes: names
-                .into_iter()
-                .flatten()
-                .map(|name| format!("{name} {kind}{under}"))
-                .collect(),
+            classes: classes.map(|name| format!("{name} {kind}{under}")),
             everything: format!("{EVERYTHING}{under}"),
             kind: format!(" {kind}{under}"),
         }

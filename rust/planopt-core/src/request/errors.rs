@@ -48,7 +48,7 @@ pub fn errors_of(
         kv_heads: None,
     };
     let experts = model.transformer(catalog)?.experts().is_some();
-    let of = |accelerator| Errors::of(catalog, Some(accelerator), experts, request.any_engine);
+    let of = |accelerator| Errors::of(catalog, accelerator, experts, request.any_engine);
     if !request.steps_on.is_empty() {
         let metrics: &[&str] = if request.training {
             &STEPS_OF_TRAINING

@@ -258,7 +258,7 @@ impl Told<'_> {
         };
         if self.has_errors {
             let experts = asked.transformer.experts().is_some();
-            let own = Some(pool.system.accelerator);
+            let own = pool.system.accelerator;
             let errors = Errors::of(self.catalog, own, experts, !self.has_engine);
             let prefill = answer.evaluation.prefill.as_ref();
             answer.evaluation.intervals = errors.of_serving(&Predicted {

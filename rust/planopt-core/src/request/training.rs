@@ -583,7 +583,7 @@ pub fn evaluate_training(
     answer.candidate = as_asked(answer.candidate, &request.layout, &request.recipe);
     if request.run.mfu.is_none() {
         let experts = transformer.experts().is_some();
-        let errors = Errors::of(catalog, Some(system.accelerator), experts, false);
+        let errors = Errors::of(catalog, system.accelerator, experts, false);
         answer.evaluation.intervals = errors.of_training(&answer.evaluation)?;
     }
     Ok(answer)

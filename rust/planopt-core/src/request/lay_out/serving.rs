@@ -104,8 +104,7 @@ fn deploy(
     let mut answer = subject.answer(unit.placement, &fastest.evaluation, &[(unit, 1)]);
     if has_errors {
         let experts = part.transformer.experts().is_some();
-        let own = Some(system.accelerator);
-        let errors = Errors::of(catalog, own, experts, !part.has_engine);
+        let errors = Errors::of(catalog, system.accelerator, experts, !part.has_engine);
         let decode = fastest.evaluation.decode;
         let predicted = Predicted {
             tpot_seconds: Some(decode.tpot_seconds.0),

@@ -57,7 +57,7 @@ fn deploy(found: &Found, run: &Trained, row: usize) -> Result<TrainingDeployment
     };
     let mut answer = subject.answer();
     let experts = run.transformer.experts().is_some();
-    let errors = Errors::of(catalog, Some(system.accelerator), experts, false);
+    let errors = Errors::of(catalog, system.accelerator, experts, false);
     answer.evaluation.intervals = errors.of_training(&answer.evaluation)?;
     sourced(catalog, &mut answer.bill_of_materials);
     Ok(TrainingDeployment {
