@@ -17,12 +17,13 @@ def test_every_cell_runs_and_shows_what_it_asks_for() -> None:
     names: dict[str, Any] = {}
     drawn = [_shown(cell, names) for cell in json.loads(NOTEBOOK.read_text())["cells"]]
     pages = [each._repr_html_() for each in drawn if hasattr(each, "_repr_html_")]
-    assert len(pages) == 3
-    plan, evaluation, front = pages
-    assert plan.startswith("<iframe")
+    plan, drawings, evaluation, front, comparison = pages
+    assert all(each.startswith("<iframe") for each in pages)
+    assert "as text" in plan
+    assert "as text" not in drawings
     assert "tok/s" in evaluation
     assert "that no other beats, of" in front
-    assert isinstance(drawn[-1], list)
+    assert "cheapest: " in comparison
 
 
 def _shown(cell: dict[str, Any], names: dict[str, Any]) -> object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from planopt.report.page.html import page
 from planopt.report.page.write import write_report
 
 if TYPE_CHECKING:
+    from planopt.documents.base import Drawn
     from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import Plan, PlanDocument
 
@@ -35,14 +37,15 @@ def browser() -> str:
     return found
 
 
-def shown(browser: str, plan: PlanDocument | HomesPlan, folder: Path) -> str:
-    """The document of the page after its scripts have run."""
-    file = folder / "plan.html"
-    file.write_text(page(plan), encoding="utf-8")
+def shown(browser: str, file: Path) -> str:
+    """The document of a page after its scripts have run."""
     done = subprocess.run(
         [
             *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
-            *(f"--user-data-dir={folder / 'profile'}", "--window-size=1240,2000"),
+            *(
+                f"--user-data-dir={file.with_name('profile')}",
+                "--window-size=1240,2000",
+            ),
             *("--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom"),
             file.as_uri(),
         ],
@@ -53,6 +56,12 @@ def shown(browser: str, plan: PlanDocument | HomesPlan, folder: Path) -> str:
     )
     assert "CONSOLE" not in done.stderr, done.stderr
     return done.stdout.partition("<noscript>")[0]
+
+
+def written(plan: PlanDocument | HomesPlan, folder: Path) -> Path:
+    file = folder / "plan.html"
+    file.write_text(page(plan), encoding="utf-8")
+    return file
 
 
 SECTIONS = {
@@ -105,7 +114,7 @@ def asked(kind: str) -> PlanDocument | HomesPlan:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_every_drawing_is_there(kind: str, browser: str, tmp_path: Path) -> None:
-    text = shown(browser, asked(kind), tmp_path)
+    text = shown(browser, written(asked(kind), tmp_path))
     titles = set(re.findall(r"<h2>([^<]*)</h2>", text.replace("&nbsp;", " ")))
     assert SECTIONS[kind] <= titles
     assert not re.search(r"NaN|undefined|Infinity|\[object", text)
@@ -116,7 +125,8 @@ def test_every_drawing_is_there(kind: str, browser: str, tmp_path: Path) -> None
 
 def test_hostile_names_stay_text(browser: str, plan: Plan, tmp_path: Path) -> None:
     request = msgspec.structs.replace(plan.request, model=HOSTILE)
-    text = shown(browser, msgspec.structs.replace(plan, request=request), tmp_path)
+    hostile = msgspec.structs.replace(plan, request=request)
+    text = shown(browser, written(hostile, tmp_path))
     assert "<img" not in text
     assert "&lt;img src=x" in text
 
@@ -138,3 +148,50 @@ def test_figures_open_how_they_were_worked_out(tmp_path: Path) -> None:
         assert told.startswith("tco = ")
         assert "model.md, section 7" in told
         assert driven.console == []
+
+
+ALONE = {
+    "plan": {"What it costs to run", "How it stands", "Where a token's time goes"},
+    "infeasible": set(),
+    "evaluation": {"Where a token's time goes", "Memory of each accelerator"},
+    "run": {"Where a step's time goes", "Memory of each accelerator"},
+    "front": {"Speed against value"},
+    "comparison": {"Speed against cost"},
+}
+
+
+def drawn(kind: str) -> Drawn:
+    cards, model = ["rtx-4090", "l40s"], "llama-3.1-8b"
+    match kind:
+        case "plan":
+            return planopt.solve(model, target="20tok/s", load="steady")
+        case "infeasible":
+            return planopt.solve(target="20tok/s", budget=3000)
+        case "evaluation":
+            return planopt.evaluate(accelerator="rtx-4090", tp=4, pp=2)
+        case "run":
+            return planopt.evaluate_training(accelerator="h100-sxm", dp=8)
+        case "front":
+            return planopt.frontier(model=model, accelerators=cards, max_accelerators=1)
+        case _:
+            return planopt.compare(model=model, accelerators=cards, target="20tok/s")
+
+
+@pytest.mark.parametrize("kind", ALONE)
+def test_a_plot_is_the_drawings_alone(kind: str, browser: str, tmp_path: Path) -> None:
+    """A notebook shows it in a frame; here the page in that frame is opened."""
+    found = re.fullmatch(
+        r'<iframe[^>]* srcdoc="(.*)"></iframe>', drawn(kind).plot().html, re.DOTALL
+    )
+    assert found
+    file = tmp_path / "plot.html"
+    file.write_text(unescape(found[1]), encoding="utf-8")
+    text = shown(browser, file).partition("<body>")[2].partition("<script ")[0]
+    titles = set(re.findall(r"<h2>([^<]*)</h2>", text.replace("&nbsp;", " ")))
+    assert ALONE[kind] <= titles
+    assert not titles & {"What to buy", "Alternatives", "How sure this is"}
+    assert ("There is nothing to draw." in text) == (not ALONE[kind])
+    assert text.count('<div class="drawing"><svg') == text.count('class="drawing"')
+    assert not re.search(
+        r"NaN|undefined|Infinity|\[object", text.partition("<script")[0]
+    )

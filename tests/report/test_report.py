@@ -19,8 +19,10 @@ import pytest
 
 import planopt
 from planopt.cli import main
+from planopt.report.front import SERVED
 from planopt.report.page.html import page
 from planopt.report.page.markdown import markdown, rows
+from planopt.report.page.plot import plot
 from planopt.report.page.workbook import workbook
 
 if TYPE_CHECKING:
@@ -118,6 +120,25 @@ def test_a_page_is_one_file_that_loads_nothing(
     assert "unsafe" not in policy
     carried = msgspec.json.decode(found.scripts[0], type=type(plans[kind]))
     assert carried == plans[kind]
+
+
+def test_a_plot_of_a_front_has_what_nothing_of_an_accelerator_beats() -> None:
+    front = planopt.frontier(
+        model="llama-3.1-8b", accelerators=["rtx-4090", "l40s"], max_accelerators=1
+    )
+    embedded = re.search(r'id="drawn">(.*?)</script>', plot(front))
+    assert embedded
+    choices = json.loads(embedded[1])["choices"]
+    assert {each["name"] for each in choices} == {"rtx-4090", "l40s"}
+    for each in choices:
+        points = each["points"]
+        assert len(points) <= 60
+        rows = [r for r in front.to_dicts() if r["accelerator"] == each["name"]]
+        assert points[0]["y"] == max(map(SERVED.y, rows))
+        faster = [point["x"] for point in points]
+        assert faster == sorted(faster)
+        worth = [point["y"] for point in points]
+        assert worth == sorted(worth, reverse=True)
 
 
 def test_hostile_names_stay_text(plan: Plan) -> None:

@@ -6,6 +6,7 @@ renderer in.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
@@ -26,7 +27,53 @@ def to_json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-class Document(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True)
+class Plot:
+    """Drawings, as a notebook shows them where they are a cell's last value."""
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+class Shown:
+    """What a notebook shows."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return html_of(self)
+
+
+class Drawn(Shown):
+    """What has drawings."""
+
+    __slots__ = ()
+
+    def plot(self) -> Plot:
+        """Draw it: the drawings of the report alone, without its tables.
+
+        Of a plan those of its page, of an evaluation its memory, times and hosts, of a
+        front and of a comparison what each choice does against what it costs.
+
+        Returns
+        -------
+        Plot
+            A notebook shows it; ``html`` is the frame that it shows.
+
+        Examples
+        --------
+        >>> import planopt
+        >>> evaluation = planopt.evaluate(accelerator="rtx-4090", tp=4, pp=2)
+        >>> evaluation.plot().html[:7]
+        '<iframe'
+        """
+        return Plot(_RENDERERS[0].as_plot(printable(self)))
+
+
+class Document(Shown, Struct, frozen=True, kw_only=True):
     """A document that stands alone as a JSON file."""
 
     _what: ClassVar[str] = "document"
@@ -45,10 +92,6 @@ class Document(Struct, frozen=True, kw_only=True):
             It cannot be written; E006.
         """
         write(path, self.to_json() + "\n")
-
-    def _repr_html_(self) -> str:
-        """Show the document in a notebook."""
-        return html_of(self)
 
     def __str__(self) -> str:
         """Lay the document out as the command line shows it, if it has such a form."""
@@ -90,6 +133,9 @@ class Renderer(Protocol):
 
     def as_html(self, document: object) -> str:
         """Show a document in a notebook."""
+
+    def as_plot(self, document: Drawn) -> str:
+        """Show the drawings of a document in a notebook."""
 
 
 _RENDERERS: list[Renderer] = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.base import Document
+from planopt.documents.base import Document, Drawn
 from planopt.documents.derivation import Derivation
 from planopt.documents.parts import (
     Assumed,
@@ -275,7 +275,7 @@ class Transfer(Struct, frozen=True, kw_only=True):
     seconds_per_token: float | None = None
 
 
-class EvaluationDocument(ServingEvaluation, Document, frozen=True, kw_only=True):
+class EvaluationDocument(ServingEvaluation, Drawn, Document, frozen=True, kw_only=True):
     """One evaluation, with what was evaluated: the answer of ``evaluate serving``."""
 
     _what = "evaluation"

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from planopt.documents.base import Document
+from planopt.documents.base import Document, Drawn
 from planopt.documents.evaluation import Memory
 from planopt.documents.parts import Asking, Assumed
 from planopt.documents.training import TrainingCandidate
@@ -77,7 +77,7 @@ class IslandsRun(Struct, frozen=True, kw_only=True):
     energy_kwh: float
 
 
-class IslandsPlan(Document, frozen=True, kw_only=True):
+class IslandsPlan(Drawn, Document, frozen=True, kw_only=True):
     """The best set of islands for a run, and the same run otherwise."""
 
     schema: str = "planopt.islands/1"
@@ -211,7 +211,7 @@ class Chains(Struct, frozen=True, kw_only=True):
     """What is paid for the tokens, where they are sold."""
 
 
-class NeighboursPlan(Document, frozen=True, kw_only=True):
+class NeighboursPlan(Drawn, Document, frozen=True, kw_only=True):
     """Chains of neighbours that serve a model."""
 
     schema: str = "planopt.neighbours/1"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.base import Document
+from planopt.documents.base import Document, Drawn
 from planopt.documents.evaluation import Deployment, Disaggregated, Transfer
 from planopt.documents.evidence import Evidence
 from planopt.documents.explanations import (
@@ -254,7 +254,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     assumptions_digest: str | None = None
 
 
-class PlanDocument(Document, frozen=True, kw_only=True):
+class PlanDocument(Drawn, Document, frozen=True, kw_only=True):
     """What every plan says, whatever the cluster is for."""
 
     _what = "plan"

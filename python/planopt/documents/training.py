@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from planopt.documents.base import Document
+from planopt.documents.base import Document, Drawn
 from planopt.documents.derivation import Derivation
 from planopt.documents.parts import (
     Assumed,
@@ -272,7 +272,7 @@ class TrainingDeployment(Struct, frozen=True, kw_only=True):
     bill_of_materials: tuple[BomLine, ...] = ()
 
 
-class TrainingDocument(TrainingEvaluation, Document, frozen=True, kw_only=True):
+class TrainingDocument(TrainingEvaluation, Drawn, Document, frozen=True, kw_only=True):
     """One evaluation, with what was evaluated: the answer of ``evaluate training``."""
 
     _what = "evaluation"

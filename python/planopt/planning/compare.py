@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
+from planopt.documents.base import Drawn
 from planopt.market import must_name_accelerators
 from planopt.options import Asked, flag, taken_by
 from planopt.planning.pipeline import compared
@@ -19,13 +20,21 @@ if TYPE_CHECKING:
     from planopt.option_types import CompareOptions, CompareTrainingOptions
     from planopt.steps import Step
 
+PlanT = TypeVar("PlanT", "Plan", "TrainingPlan")
+
+
+class Comparison(list[PlanT], Drawn, Generic[PlanT]):
+    """Plans of the same question, one for each accelerator, in the order given."""
+
+    __slots__ = ()
+
 
 @overload
 def compare(
     *,
     on_progress: Callable[[Step], object] | None = None,
     **options: Unpack[CompareTrainingOptions],
-) -> list[TrainingPlan]: ...
+) -> Comparison[TrainingPlan]: ...
 
 
 @overload
@@ -33,12 +42,12 @@ def compare(
     *,
     on_progress: Callable[[Step], object] | None = None,
     **options: Unpack[CompareOptions],
-) -> list[Plan]: ...
+) -> Comparison[Plan]: ...
 
 
 def compare(
     *, on_progress: Callable[[Step], object] | None = None, **options: object
-) -> list[Plan] | list[TrainingPlan]:
+) -> Comparison[Plan] | Comparison[TrainingPlan]:
     """Answer a question for each accelerator alone.
 
     Parameters
@@ -50,9 +59,9 @@ def compare(
 
     Returns
     -------
-    list of Plan or of TrainingPlan
-        One for each accelerator, in the order given; those that cannot do it are
-        ``infeasible``.
+    Comparison
+        A list of `Plan` or of `TrainingPlan`: one for each accelerator, in the order
+        given; those that cannot do it are ``infeasible``.
 
     Raises
     ------
@@ -70,11 +79,11 @@ def compare(
     must_name_accelerators(asked)
     asked.typed.pop("accelerators", None)  # each plan is about one of them
     if _marks(options):
-        return compared(Training(), _of_training(asked), on_progress)
+        return Comparison(compared(Training(), _of_training(asked), on_progress))
     asked.finish()
     serving = Asked.by_user("compare", asked.given)
     serving.typed = asked.typed
-    return compared(Serving(), serving, on_progress)
+    return Comparison(compared(Serving(), serving, on_progress))
 
 
 def _marks(options: Iterable[str]) -> set[str]:

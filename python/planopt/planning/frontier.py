@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planopt.catalog.open import open_for
-from planopt.documents.base import html_of
+from planopt.documents.base import Drawn
 from planopt.market import read_market
 from planopt.options import Asked
 from planopt.serving.question_types import Problem
@@ -41,7 +41,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Frontier:
+class Frontier(Drawn):
     """Units that no other one of the same accelerator beats in everything."""
 
     # Columns of one length, named as in plans, with their units in the names.
@@ -55,10 +55,6 @@ class Frontier:
         names = tuple(self.columns)
         rows = zip(*self.columns.values(), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def _repr_html_(self) -> str:
-        """Plot it in a notebook, with the rows that no other beats."""
-        return html_of(self)
 
     def to_arrow(self) -> pyarrow.Table:
         """Table of pyarrow, which the extra ``planopt[arrow]`` brings."""

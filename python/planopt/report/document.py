@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from html import escape
 
+from planopt.documents.base import Drawn
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.fleet import FleetPlan
 from planopt.documents.homes import IslandsPlan, NeighboursPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.documents.training import TrainingDocument
+from planopt.planning.compare import Comparison
 from planopt.planning.frontier import Frontier
+from planopt.report.comparison import render_comparison
 from planopt.report.evaluation import render_evaluation
 from planopt.report.fleet import render_fleet
 from planopt.report.homes import render_homes
@@ -26,6 +29,8 @@ def as_text(document: object) -> str:
             return str(render_evaluation(document))
         case Frontier():
             return str(render_frontier(document.to_dicts()))
+        case Comparison():
+            return str(render_comparison(document))
         case FleetPlan():
             return str(render_fleet(document))
         case IslandsPlan() | NeighboursPlan():
@@ -35,10 +40,19 @@ def as_text(document: object) -> str:
 
 
 def as_html(document: object) -> str:
-    """Show a document in a notebook: a plan as its page, with the screen as text."""
+    """Show a document in a notebook: as its page or its drawings, and as text."""
     text = f"<pre>{escape(as_text(document))}</pre>"
-    if not isinstance(document, PlanDocument | IslandsPlan | NeighboursPlan):
-        return text
-    from planopt.report.page.html import frame
+    if isinstance(document, PlanDocument | IslandsPlan | NeighboursPlan):
+        from planopt.report.page.html import frame, page
 
-    return f"{frame(document)}<details><summary>as text</summary>{text}</details>"
+        shown = frame(page(document))
+        return f"{shown}<details><summary>as text</summary>{text}</details>"
+    return as_plot(document) + text if isinstance(document, Drawn) else text
+
+
+def as_plot(document: Drawn) -> str:
+    """Show the drawings of a document in a notebook."""
+    from planopt.report.page.html import frame
+    from planopt.report.page.plot import plot
+
+    return frame(plot(document))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ASSETS = Path(__file__).with_name("assets")
 REPORT = (
     *("figures", "svg", "drawings", "machines", "sections"),
-    *("derivation", "serving", "training", "fleet", "none", "homes", "page"),
+    *("derivation", "serving", "training", "fleet", "none", "homes", "plot", "page"),
 )
 """Scripts, and style sheets of the same names, of a page that shows a plan."""
 EXPLORER = (*REPORT, "controls", "pinned", "explorer")
@@ -68,7 +68,7 @@ def page(
     shown = printable(plan)
     if isinstance(shown, PlanDocument):
         model = getattr(shown.request, "model", None) or "fleet"
-        told, shown = markdown(shown), _carried(shown)
+        told, shown = markdown(shown), carried(shown)
     else:
         model, told = shown.model, screened(str(render_homes(shown)))
     body = _BODY.format(
@@ -102,12 +102,12 @@ def document(
     )
 
 
-def frame(plan: PlanDocument | HomesPlan) -> str:
-    """Show a plan in a page of others: the page itself, in a frame of its own."""
+def frame(text: str) -> str:
+    """Show a page in a page of others, in a frame of its own."""
     return (
         '<iframe sandbox="allow-scripts allow-downloads allow-modals" '
         'style="width:100%;height:640px;border:0" title="plan" '
-        f'srcdoc="{escape(page(plan))}"></iframe>'
+        f'srcdoc="{escape(text)}"></iframe>'
     )
 
 
@@ -137,7 +137,7 @@ def embedded(value: object) -> str:
     return msgspec.json.encode(value).decode().translate(_INSIDE_A_SCRIPT)
 
 
-def _carried(plan: PlanDocument) -> PlanDocument:
+def carried(plan: PlanDocument) -> PlanDocument:
     """Leave the facts of a large plan out."""
     if len(msgspec.json.encode(plan)) > LARGEST:
         return msgspec.structs.replace(plan, facts=None)

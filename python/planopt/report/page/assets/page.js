@@ -1,11 +1,12 @@
 // The page: which sections, in which order, and what the buttons do.
 const PAGES = { serving: servingPage, training: trainingPage, fleet: fleetPage };
 
+const pageOf = (plan) => (HOMES[plan.schema] ?? (plan.status === "infeasible" ? nonePage : PAGES[plan.kind]))(plan);
+
 /** Shows a plan in an element, and nothing that the plan does not say; what else there is stands at its end. */
 function show(plan, root, appendix) {
   drawn.clear();
-  const page = HOMES[plan.schema] ?? (plan.status === "infeasible" ? nonePage : PAGES[plan.kind]);
-  root.replaceChildren(...[page(plan), appendix, HOMES[plan.schema] ? null : provenance(plan)].flat(Infinity).filter(Boolean));
+  root.replaceChildren(...[pageOf(plan), appendix, HOMES[plan.schema] ? null : provenance(plan)].flat(Infinity).filter(Boolean));
   drawn.forEach((paint) => paint());
 }
 
@@ -44,3 +45,4 @@ function start() {
   addEventListener("afterprint", () => repaint(false));
 }
 if (document.getElementById("plan")) start();
+if (document.getElementById("drawn")) plotted(JSON.parse(document.getElementById("drawn").textContent));
