@@ -160,7 +160,7 @@ def sweep(
     on: str = "local",
     executor: Executor | None = None,
     catalog: str | PathLike[str] | Sequence[str] = (),
-    on_progress: Callable[[int, int], object] | None = None,
+    on_progress: Callable[[Step], object] | None = None,
 ) -> SweepResult:
     """Evaluate every candidate of a study, and keep the front of each case.
 
@@ -196,7 +196,7 @@ def sweep(
         on=on,
         executor=executor,
         catalog=_folders(catalog),
-        progress=on_progress,
+        on_progress=on_progress,
     )
 
 

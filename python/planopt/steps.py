@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_AGAIN = 0.25
+AGAIN = 0.25
 """Seconds between two figures of one step."""
 
 
@@ -44,6 +44,7 @@ class Steps:
         self._ends: float | None = None
         self.of = ""
         """What the steps are about, where there are several answers."""
+        self._before, self._of = 0, 0
         self._last = time.monotonic()
 
     def end_in(self, seconds: float) -> None:
@@ -55,9 +56,19 @@ class Steps:
         self._doing, self._is_counted = f"{self.of}{doing}", is_counted
         self._tell(Step(self._doing))
 
+    def among(self, of: int) -> None:
+        """Take that what the core counts next is a part of so many."""
+        self._before, self._of = 0, of
+
+    def passed(self, what: str, done: int) -> None:
+        """Take that a part of so many is done."""
+        self._before += done
+        self.far(what, 0, self._of, None)
+
     def far(self, what: str, done: int, of: int, gap: float | None) -> None:
         """Take from the core how far it is with it."""
-        if self._is_counted and time.monotonic() - self._last >= _AGAIN:
+        if self._is_counted and time.monotonic() - self._last >= AGAIN:
+            done, of = self._before + done, self._of or of
             self._tell(Step(self._doing, done, of, what, gap))
 
     def _tell(self, step: Step) -> None:

@@ -1,7 +1,8 @@
+from __future__ import annotations
+
 import json
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,11 @@ from planopt.door import written
 from planopt.errors import InputError
 from planopt.sweeps import bench
 from planopt.sweeps.spaces import SPACES, read_space, read_toml, space_of_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planopt.steps import Step
 
 SMALL = """
 kind = "training"
@@ -53,8 +59,12 @@ def small(tmp_path: Path) -> str:
 
 
 @pytest.mark.usefixtures("release")
-def test_every_candidate_is_counted_once_and_threads_agree(small: str) -> None:
-    found = bench.bench(threads=2, spaces=[small])
+def test_every_candidate_is_counted_once_and_threads_agree(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planopt.steps.AGAIN", 0.0)
+    told: list[Step] = []
+    found = bench.bench(threads=2, spaces=[small], on_progress=told.append)
 
     space, apart = found[small], found["random_access"]
     assert isinstance(space, bench.Measured)
@@ -68,6 +78,10 @@ def test_every_candidate_is_counted_once_and_threads_agree(small: str) -> None:
         assert part.candidates_per_second > 0
     assert found["build_profile"] == "release"
     assert found["threads"] == 2
+    done = [each.done for each in told]
+    assert done == sorted(done)
+    assert done[-1] == 2 * bench.REPEATS * (space.candidates + apart.candidates)
+    assert {(each.of, each.what) for each in told} == {(done[-1], "candidates")}
 
 
 def test_a_debug_build_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:

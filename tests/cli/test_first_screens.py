@@ -211,14 +211,15 @@ def test_details_have_what_a_screen_leaves_out() -> None:
 
 
 def test_progress_has_rate_and_time_left() -> None:
-    progress = Progress("evaluating", "candidates")
+    progress = Progress("evaluating")
     assert progress.line(2.0) == "evaluating  2 s"
-    progress.at(Step("mixing", what="candidates"))
-    progress(250, 1000)
+    progress.at(Step("mixing", 250, 1000, "candidates"))
     said = progress.line(2.0)
     assert said.startswith("mixing  ━━━━ ")
     assert said.endswith(" 25% · 125 candidates/s · 6 s left")
-    progress(250, 1_000_000)
+    progress.at(Step("mixing", 250_000_000, 10**12, "candidates"))
+    assert " 0% · 125M candidates/s · " in progress.line(2.0)
+    progress.at(Step("mixing", 250, 1_000_000, "candidates"))
     assert progress.line(2.0).endswith(" 0% · 125 candidates/s · 133 min left")
 
 
@@ -244,7 +245,7 @@ def test_steps_are_told_at_once_and_figures_now_and_then(
 
 
 def test_the_core_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planopt.steps._AGAIN", 0.0)
+    monkeypatch.setattr("planopt.steps.AGAIN", 0.0)
     told: list[Step] = []
     rows = planopt.frontier(
         model="llama-3.1-8b",

@@ -26,11 +26,13 @@ from planopt.documents.validation import (
     Validation,
     Worst,
 )
+from planopt.steps import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planopt.documents.validation import Outcome, Standing
+    from planopt.steps import Step
 
 Measured = TrainingRow | ServingRow | CollectiveRow
 
@@ -53,7 +55,7 @@ def validate(
     *,
     data: Sequence[str] = (),
     assumptions: str = DEFAULT_ASSUMPTIONS,
-    progress: Callable[[int, int], object] = lambda *_: None,
+    on_progress: Callable[[Step], object] | None = None,
 ) -> Validation:
     """Predict published measurements and say how far the predictions are off.
 
@@ -64,8 +66,8 @@ def validate(
         where none is given.
     assumptions : str
         Assumptions by name or file.
-    progress : callable
-        Called with how many rows of how many are done.
+    on_progress : callable, optional
+        Told how many rows of how many are done.
 
     Returns
     -------
@@ -84,6 +86,7 @@ def validate(
     >>> errors.datasets[0].metrics["step_time"].median_ape
     0.05
     """
+    steps = Steps(on_progress, "predicting what was measured")
     paths = [Path(name) for name in data] or bundled_measurements()
     files = [(path, read_rows(path, KINDS)) for path in paths]
     of, done, datasets = sum(len(rows) for _, rows in files), set(), []
@@ -92,7 +95,7 @@ def validate(
         for each in predict(rows, assumptions):
             outcomes.append(each)
             done.add((path, each.row))
-            progress(len(done), of)
+            steps.far("rows", len(done), of, None)
         datasets.append(_dataset(name, outcomes, assumptions))
     return Validation(datasets=tuple(datasets), assumptions=assumptions)
 

@@ -17,8 +17,8 @@ def bench(*, json: bool = False, **options: Any) -> None:
     from planopt.sweeps.bench import bench as measure
 
     spaces = options.pop("space", ())
-    with Progress("measuring", "runs") as progress:
-        measured = measure(spaces=spaces, progress=progress, **options)
+    with Progress("measuring") as progress:
+        measured = measure(spaces=spaces, on_progress=progress.at, **options)
     show(measured, render_bench, json=json)
 
 
@@ -61,8 +61,8 @@ def validate(*, json: bool = False, **options: Any) -> None:
     from planopt.report.validation import render_validation
 
     plot = options.pop("plot", None)
-    with Progress("predicting what was measured", "rows") as progress:
-        errors = validate_rows(progress=progress, **options)
+    with Progress("predicting what was measured") as progress:
+        errors = validate_rows(on_progress=progress.at, **options)
     if plot is not None:
         from planopt.report.validation import calibration_plot
 

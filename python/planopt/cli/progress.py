@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planopt.cli.output import note
 from planopt.printable import printable
+from planopt.report.numbers import many
 from planopt.steps import Step
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _IN_SECONDS, _SECONDS_PER_MINUTE = 120.0, 60.0
 class Progress:
     """What is done, for how long, at what rate, and how long it takes yet."""
 
-    def __init__(self, doing: str, what: str = "", *, stages: bool = False) -> None:
-        self._step = Step(doing, what=what)
+    def __init__(self, doing: str, *, stages: bool = False) -> None:
+        self._step = Step(doing)
         self._stages = stages
         self._started = time.monotonic()
         self._began = 0.0
@@ -49,10 +50,6 @@ class Progress:
         self._over.set()
         if self.shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-    def __call__(self, done: int, of: int) -> None:
-        """Take that so many of so many are done."""
-        self.at(self._step._replace(done=done, of=of))
 
     def at(self, step: Step) -> None:
         """Take what is being done now; in a file each stage may be kept."""
@@ -79,9 +76,9 @@ class Progress:
             share, rate = step.done / step.of, step.done / taken
             bar = "━" * round(_BAR * share)
             left = f"{_lasting(taken * (1 / share - 1))} left"
-            parts = [f"{bar:<{_BAR}} {share:.0%}", f"{rate:.3g} {step.what}/s"]
+            parts = [f"{bar:<{_BAR}} {share:.0%}", f"{many(rate)} {step.what}/s"]
         elif step.done:
-            parts = [f"{step.done:,} {step.what}, {step.done / taken:.3g}/s"]
+            parts = [f"{step.done:,} {step.what}, {many(step.done / taken)}/s"]
         if step.gap is not None:
             parts.append(f"gap {step.gap:.1%}")
         said = " · ".join(filter(None, (*parts, left))) or f"{elapsed:.0f} s"

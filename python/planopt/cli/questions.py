@@ -269,8 +269,8 @@ def sweep(*, study: str, json: bool = False, **options: Any) -> None:
     from planopt.report.spaces import render_sweep
     from planopt.sweeps.run import sweep as run
 
-    with Progress("evaluating", "candidates") as progress:
-        result = run(study, progress=progress, **options)
+    with Progress("evaluating") as progress:
+        result = run(study, on_progress=progress.at, **options)
     show(result, render_sweep, json=json)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from planopt.door import written
 from planopt.errors import InputError
 from planopt.machine import processor_name
 from planopt.options import Asked
+from planopt.steps import Steps
 from planopt.sweeps.spaces import Space, read_space
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
     from planopt.options import TextOrNumber
+    from planopt.steps import Step
 
 CHUNK = 1 << 18
 """Candidates of a chunk: a few milliseconds of work."""
@@ -71,7 +74,7 @@ def bench(
     spaces: Sequence[str] = (),
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
-    progress: Callable[[int, int], object] = lambda *_: None,
+    on_progress: Callable[[Step], object] | None = None,
 ) -> dict[str, object]:
     """Measure candidates per second: training and serving in bulk, and random access.
 
@@ -91,19 +94,17 @@ def bench(
             help="install planopt with `pip install .`, or `maturin develop --release`",
         )
     read = [read_space(name) for name in asked["space"]]
-    opened = open_catalog(catalog, assumptions)
+    steps = Steps(on_progress, "measuring")
+    opened = open_catalog(catalog, assumptions).watched(steps)
     most: int = asked.get("threads") or len(os.sched_getaffinity(0))
     answer: dict[str, object] = {
         "build_profile": profile,
         "cpu": processor_name(),
         "threads": most,
     }
-    runs = 2 * REPEATS * (len(read) + 1)
-    done = iter(range(1, runs + 1))
-
-    def ran() -> None:
-        progress(next(done), runs)
-
+    of_each = [opened.native.space_count(written(space.request)) for space in read]
+    steps.among(2 * REPEATS * (sum(of_each) + RANDOM_CANDIDATES))
+    ran = partial(steps.passed, "candidates")
     for space in read:
         answer[space.name] = measure(opened, space, most, ran=ran)
     answer["random_access"] = measure(opened, read[0], most, access="random", ran=ran)
@@ -116,7 +117,7 @@ def measure(
     threads: int,
     *,
     access: str = "bulk",
-    ran: Callable[[], None] = lambda: None,
+    ran: Callable[[int], object] = lambda _: None,
 ) -> Measured:
     """Evaluate a space, or single candidates of it, on one thread and on several."""
     one, cpu_seconds = _fastest(catalog, space, 1, access, ran)
@@ -138,7 +139,11 @@ def measure(
 
 
 def _fastest(
-    catalog: Catalog, space: Space, threads: int, access: str, ran: Callable[[], None]
+    catalog: Catalog,
+    space: Space,
+    threads: int,
+    access: str,
+    ran: Callable[[int], object],
 ) -> tuple[_Run, float]:
     """Run a few times; return the fastest, and its seconds of the processors."""
     bulk = access == "bulk"
@@ -151,8 +156,9 @@ def _fastest(
     runs = []
     for _ in range(REPEATS):
         before = time.process_time()
-        run = catalog.native.bench(written(space.request), written(options))
+        found = catalog.native.bench(written(space.request), written(options))
         cpu_seconds = time.process_time() - before
-        runs.append((decode(run, type=_Run), cpu_seconds))
-        ran()
+        run = decode(found, type=_Run)
+        runs.append((run, cpu_seconds))
+        ran(run.candidates)
     return min(runs, key=lambda run: run[0].seconds)

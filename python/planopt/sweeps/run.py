@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msgspec.json import decode
 
+from planopt.steps import AGAIN, Steps
 from planopt.sweeps.executors import executor_on
 from planopt.sweeps.parts import Evaluated, Parts
 from planopt.sweeps.study import Chunk, Study, read_study
@@ -17,6 +24,9 @@ from planopt.sweeps.work import Task, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from planopt.steps import Step
+    from planopt.sweeps.work import Far
 
 AHEAD = 256
 """Chunks that are handed out at once: enough for any cluster, and few in memory."""
@@ -60,7 +70,7 @@ def sweep(
     on: str = "local",
     executor: Executor | None = None,
     catalog: Sequence[str] = (),
-    progress: Callable[[int, int], object] | None = None,
+    on_progress: Callable[[Step], object] | None = None,
 ) -> SweepResult:
     """Evaluate what is missing of a study, and merge the fronts."""
     started = time.perf_counter()
@@ -71,31 +81,61 @@ def sweep(
     if todo:
         opened = executor_on(on) if executor is None else nullcontext(executor)
         with opened as running:
-            done, of = 0, sum(chunk.end - chunk.start for chunk in todo)
-            for chunk, found in _evaluated(running, asked, todo):
+            course = _Course(todo, Steps(on_progress, "evaluating"))
+            for chunk, found in _evaluated(running, asked, todo, course):
                 parts.write(chunk, found)
-                done += chunk.end - chunk.start
-                if progress is not None:
-                    progress(done, of)
     return _result(asked, parts, chunks, len(chunks) - len(todo), started)
 
 
+class _Course:
+    """How far all chunks are, told by the thread that waits for them."""
+
+    def __init__(self, todo: Sequence[Chunk], steps: Steps) -> None:
+        self._steps = steps
+        self._done = {chunk.index: 0 for chunk in todo}
+        self._of = sum(chunk.end - chunk.start for chunk in todo)
+
+    def of(self, chunk: Chunk) -> Far:
+        """Make what the core tells how far it is with a chunk."""
+
+        def far(_what: str, done: int, _of: int, _gap: float | None) -> None:
+            self._done[chunk.index] = done
+
+        return far
+
+    def ended(self, chunk: Chunk) -> None:
+        """Take that a chunk is done, wherever that was."""
+        self._done[chunk.index] = chunk.end - chunk.start
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell how far it is."""
+        self._steps.far("candidates", sum(self._done.values()), self._of, None)
+
+
 def _evaluated(
-    executor: Executor, study: Study, todo: Sequence[Chunk]
+    executor: Executor, study: Study, todo: Sequence[Chunk], course: _Course
 ) -> Iterator[tuple[Chunk, Evaluated]]:
     """Hand chunks out, a bounded number ahead, and yield each as it comes back."""
     waiting: dict[Future[bytes], Chunk] = {}
     left = iter(todo)
+    is_here = isinstance(executor, ThreadPoolExecutor)
     try:
         while True:
             while len(waiting) < AHEAD and (chunk := next(left, None)) is not None:
-                waiting[executor.submit(evaluate, Task.of(study, chunk))] = chunk
+                told = (course.of(chunk),) if is_here else ()
+                task = executor.submit(evaluate, Task.of(study, chunk), *told)
+                waiting[task] = chunk
             if not waiting:
                 return
-            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            finished, _ = wait(waiting, AGAIN, return_when=FIRST_COMPLETED)
+            course.tell()
             # What succeeded is written before what failed is told.
             for future in sorted(finished, key=lambda each: bool(each.exception())):
-                yield waiting.pop(future), decode(future.result(), type=Evaluated)
+                found = decode(future.result(), type=Evaluated)
+                chunk = waiting.pop(future)
+                course.ended(chunk)
+                yield chunk, found
     finally:
         for future in waiting:
             future.cancel()

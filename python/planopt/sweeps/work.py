@@ -12,7 +12,13 @@ from planopt.door import written
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from planopt.sweeps.study import Chunk, Study
+
+    Far: TypeAlias = Callable[[str, int, int, float | None], object]
+    """Told by the core how far it is with a chunk."""
 
 
 class Task(Struct, frozen=True):
@@ -39,13 +45,12 @@ class Task(Struct, frozen=True):
         )
 
 
-def evaluate(task: Task) -> bytes:
+def evaluate(task: Task, far: Far | None = None) -> bytes:
     """Evaluate every candidate of a chunk, on one thread; return its JSON."""
     frozen = _frozen(task.catalog, task.assumptions, task.digest)
+    native = frozen.native if far is None else frozen.native.watched(far)
     cut = {"start": task.start, "end": task.end}
-    return frozen.native.front(
-        task.space, written({**cut, "exhaustive": True, "threads": 1})
-    )
+    return native.front(task.space, written({**cut, "exhaustive": True, "threads": 1}))
 
 
 @lru_cache(maxsize=8)

@@ -335,7 +335,7 @@ impl Catalog {
     fn bench(&self, py: Python<'_>, space: &[u8], options: &[u8]) -> PyResult<Vec<u8>> {
         let space: space::SpaceRequest = question(py, space)?;
         let options: space::BenchOptions = question(py, options)?;
-        let work = |course: &Course| space.bench(&self.catalog, options, &course.over);
+        let work = |course: &Course| space.bench(&self.catalog, options, course);
         answer(py, self.long(py, CANDIDATES, None, work)?)
     }
 

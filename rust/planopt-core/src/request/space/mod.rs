@@ -60,14 +60,14 @@ impl SpaceRequest {
         &self,
         catalog: &Catalog,
         options: BenchOptions,
-        stop: &AtomicBool,
+        course: &Course,
     ) -> Result<BenchAnswer, Vec<Diagnostic>> {
         match self {
             Self::Training(request) => {
-                with_training_space(catalog, request, |space| bench(space, options, stop))
+                with_training_space(catalog, request, |space| bench(space, options, course))
             }
             Self::Serving(request) => {
-                with_serving_space(catalog, request, |space| bench(space, options, stop))
+                with_serving_space(catalog, request, |space| bench(space, options, course))
             }
         }
     }
@@ -155,15 +155,16 @@ pub struct BenchOptions {
 }
 
 /// Evaluates candidates of a space as fast as this machine can.
-fn bench<'w, S: Candidates>(space: &'w S, options: BenchOptions, stop: &AtomicBool) -> BenchAnswer {
+fn bench<'w, S: Candidates>(space: &'w S, options: BenchOptions, course: &Course) -> BenchAnswer {
     let count = space.count();
     let chunk = options.chunk.max(1);
     let candidates = match options.access {
         Access::Bulk => options.candidates.min(count),
         Access::Random => options.candidates,
     };
+    course.begin(candidates);
     let visit = |walker: &mut S::Walker<'w>, number: u64, tally: &mut Tally| {
-        if stop.load(Ordering::Relaxed) {
+        if course.is_over() {
             return;
         }
         let start = number * chunk;
@@ -176,6 +177,7 @@ fn bench<'w, S: Candidates>(space: &'w S, options: BenchOptions, stop: &AtomicBo
                 walker.visit(&indices, tally);
             }
         }
+        course.step(end - start);
     };
     let all = || tally(space, candidates.div_ceil(chunk), visit);
     let started = Instant::now();
