@@ -157,6 +157,7 @@ class TrainOptions(
     evidence: str | None
     redundancy: float | str | None
     tokens: float | str | None
+    critical_batch: float | str | None
     islands: str | Sequence[str] | None
     inner_steps: float | str | None
     lifetime: float | str | None
@@ -256,6 +257,7 @@ class CompareTrainingOptions(
     evidence: str | None
     redundancy: float | Mapping[str, float | str] | Sequence[str] | str | None
     tokens: Required[float | str]
+    critical_batch: float | str | None
     condition: str | None
     years: float | str | None
     time_limit: float | str | None

@@ -215,6 +215,11 @@ FIELDS: Final[dict[str, Mark]] = {
     "failures": "verified",
     "transfer": "checked",
     "heterogeneous": "informative",
+    "batches": "verified",
+    "batches.critical_batch_source": "informative",
+    # What the others come to is searched, not computed: none is better than the plan.
+    "batches.tried[].price_usd": "checked",
+    "batches.tried[].days": "checked",
     "not_considered": "informative",
     "oldest_price_date": "verified",
     "deployments[].evaluation.time_parts": "verified",

@@ -84,7 +84,10 @@ def question_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]
         is_of_batch = name == "deadline_seconds" and request.get("num_prompts")
         if request.get(name) and not is_of_batch:
             yield Mismatch(f"request.{name}", request[name], None, "asked of others")
-    yield from _typed_mismatches(request)
+    # Larger batches of a range need other tokens than those that were typed.
+    stated = (plan.get("batches") or {}).get("stated_tokens")
+    as_typed = {**request, "tokens": stated} if stated is not None else request
+    yield from _typed_mismatches(as_typed)
     for name, value in request.items():
         if isinstance(value, (int, float)) and value < 0:
             yield Mismatch(f"request.{name}", value, "0 or more", "it is an amount")

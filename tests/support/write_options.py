@@ -54,6 +54,7 @@ NAMES = "str | Sequence[str] | None"
 TYPE_OF = {
     "quantity": NUMBER,
     "count": NUMBER,
+    "range": NUMBER,
     "money": NUMBER,
     "text": "str | None",
     "name": "str | None",

@@ -43,7 +43,7 @@ from planopt.documents.parts import (
     Sell,
     Status,
 )
-from planopt.documents.training import Renting, TrainingDeployment
+from planopt.documents.training import Batches, Renting, TrainingDeployment
 from planopt.errors import Infeasible, InputError
 from planopt.files import read
 from planopt.options import flag
@@ -111,13 +111,15 @@ class Request(Struct, frozen=True, kw_only=True):
     engine: dict[str, int | float | str] = {}
     """Policy and limits of the engine under a load, where they are not assumed."""
     tokens: float | None = None
-    """Tokens of a training run."""
+    """Tokens of a training run; of a range of batches, as many as the best needs."""
     deadline_seconds: float | None = None
     """Time that a training run may take, or a batch of requests."""
     seq_len: int | None = None
     """Tokens of a sequence that is trained on."""
     global_batch: int | None = None
-    """Sequences of a step of training."""
+    """Sequences of a step of training; the best of a range."""
+    critical_batch_tokens: float | None = None
+    """What a range of batches is judged by, where it was given."""
     mtp_modules: int | None = None
     """Modules of multi-token prediction that are trained."""
     precision: str | None = None
@@ -455,6 +457,8 @@ class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     heterogeneous: tuple[TrainingAlternative, ...] = ()
     """All accelerators that there are in one run, where several kinds are given with
     their numbers: at the pace of the slowest, and with stages balanced by speed."""
+    batches: Batches | None = None
+    """Where the global batch was asked for as a range."""
     renting: Renting | None = None
     """Runs on rented instances, where `--procurement both` asks for them."""
 

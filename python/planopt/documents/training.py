@@ -205,6 +205,34 @@ class Renting(Struct, frozen=True, kw_only=True):
     it never does."""
 
 
+class Batch(Struct, frozen=True, kw_only=True):
+    """A batch of a range, with the best cluster for it."""
+
+    global_batch: int
+    """Sequences of a step."""
+    tokens: float
+    """To the loss of what was asked for."""
+    price_usd: float | None = None
+    """None where no cluster keeps the limits, or none of twice the best price."""
+    days: float | None = None
+
+
+class Batches(Struct, frozen=True, kw_only=True):
+    """Batches that were tried for a range, and what larger ones cost in tokens."""
+
+    critical_batch_tokens: float
+    """Tokens of a step at which tokens to the same loss are twice those of small
+    steps: they grow by 1 + batch / critical batch."""
+    critical_batch_source: str
+    """Where that is from."""
+    stated_batch: int
+    """Sequences of a step that the tokens asked for are of."""
+    stated_tokens: float
+    """Tokens as they were asked for."""
+    tried: tuple[Batch, ...]
+    """The least first."""
+
+
 class TrainingCandidate(Struct, frozen=True, kw_only=True):
     """One way to spread a training run over accelerators."""
 

@@ -399,7 +399,10 @@ def _more_room(question: ServingQuestion) -> Iterator[Change]:
 
 def why_no_cluster(question: TrainingQuestion, purchase: Purchase) -> Infeasibility:
     """Say why no cluster trains it within the limits, and what is nearest."""
-    notes = (unproven(purchase), held_back(question).sentence)
+    batches = question.problem.batches
+    notes = [unproven(purchase), held_back(question).sentence]
+    if batches is not None:
+        notes.append(f"each of {len(batches.tried)} batches of the range was tried")
     return Infeasibility(
         binding=tuple(_conflict_of_run(question)),
         nearest=tuple(_changes_of_run(question)),
@@ -498,9 +501,21 @@ def _changes_of_run(question: TrainingQuestion) -> Iterator[Change]:
     if problem.precision is None:
         note = "changes the numerics of training: check its quality"
         yield from _asked(question, Edit({"precision": "fp8"}, note))
+    yield from _larger_batch(question)
+
+
+def _larger_batch(question: TrainingQuestion) -> Iterator[Change]:
+    """Ask with a larger batch, and the tokens that it needs to the same loss."""
+    problem = question.problem
     larger = 4 * problem.global_batch
-    note = "a larger batch lets more replicas work; check that training converges"
-    yield from _asked(question, Edit({"global_batch": larger}, note))
+    both = question.edited(Edit({"global_batch": f"{problem.global_batch}..{larger}"}))
+    batches = both.problem.batches
+    if problem.batches is not None or batches is None:
+        return
+    grown = batches.tried[-1].tokens / batches.tried[0].tokens
+    tokens = f"{_two_digits(problem.tokens * grown) / 1e9:g}B"
+    note = "a larger batch lets more replicas work, and needs more tokens"
+    yield from _asked(question, Edit({"global_batch": larger, "tokens": tokens}, note))
 
 
 def _later(question: TrainingQuestion) -> Iterator[Change]:

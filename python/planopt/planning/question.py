@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from planopt.catalog.open import Catalog
+    from planopt.documents.training import Batches
     from planopt.options import Asked
     from planopt.procurement.found import Found
     from planopt.procurement.problem import Counts
@@ -162,7 +163,11 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     def alone(self, accelerator: str) -> Self:
         """Ask the same of one accelerator, for a plan of its own."""
-        asked = self.asked.edited(Edit({"accelerators": accelerator}))
+        return self.instead(Edit({"accelerators": accelerator}))
+
+    def instead(self, edit: Edit) -> Self:
+        """Ask in other words for a plan of its own, in the same time."""
+        asked = self.asked.edited(edit)
         problem = read_market(asked, self.catalog, type(self.problem))
         return replace(self, problem=problem, asked=asked)
 
@@ -424,6 +429,10 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     kinds: dict[str, int] = field(default_factory=dict)
     """Accelerators that there are, by id, where each is given with its number: they may
     share a run."""
+    batches: Batches | None = None
+    """The range that its batch is the best of, with what was found for each."""
+    tried_all: bool = True
+    """Whether there was the time for each of them."""
 
     def search(self) -> Found:
         """Find the best cluster of each accelerator, host and network."""
@@ -444,6 +453,15 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
             owned=problem.own,
         )
 
+    def buy(self) -> Purchase:
+        """Ask for the best purchase; a batch that was not tried may be better."""
+        purchase = super().buy()
+        if self.tried_all:
+            return purchase
+        return replace(
+            purchase, status="feasible", why="time", bound_micro_usd=None, gap=None
+        )
+
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """The cheapest cluster, or the fastest."""
@@ -460,6 +478,48 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
         (chosen,) = self.builds(purchase.counts)
         check(chosen.broken)
         return chosen
+
+    def best(self) -> TrainingBuild | None:
+        """Build of the best purchase, with the best batch of a range."""
+        batches = self.problem.batches
+        if batches is None:
+            return super().best()
+        best = self.with_best_of(batches)
+        return best.bought(best.buy()) if best else None
+
+    def with_best_of(self, batches: Batches) -> TrainingQuestion | None:
+        """Ask the same with the best batch of a range, and the tokens that it needs.
+
+        Of the cheapest, what is far dearer than one that is known is not looked for.
+        """
+        best: TrainingQuestion | None = None
+        least = (math.inf, math.inf)
+        tried = []
+        for each in batches.tried:
+            if best is not None and not self.seconds_left:
+                best.tried_all = False
+                break
+            asked = {"global_batch": each.global_batch, "tokens": each.tokens}
+            question = self.instead(Edit(asked))
+            if each.global_batch == self.problem.global_batch:
+                question._found, question._offered = self._found, self._offered
+            is_bounded = best is not None and self.problem.objective == "cheapest"
+            build = (
+                question.up_to(REACH * least[0]) if is_bounded else question
+            ).best()
+            if build is None:
+                tried.append(each)
+                continue
+            price, days = build.price_usd, build.days
+            tried.append(structs.replace(each, price_usd=price, days=days))
+            is_fastest = self.problem.objective == "throughput"
+            value = (days, price) if is_fastest else (price, days)
+            if value < least:
+                best, least = question, value
+        self.batches = structs.replace(batches, tried=tuple(tried))
+        if best is not None:
+            best.batches = self.batches
+        return best
 
     def builds(self, rows: Iterable[int]) -> tuple[TrainingBuild, ...]:
         """Lay the run out on each of some clusters."""

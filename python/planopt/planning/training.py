@@ -50,6 +50,12 @@ class Training:
         self, question: TrainingQuestion, purchase: Purchase
     ) -> tuple[TrainingQuestion, Purchase, TrainingBuild] | None:
         """Lay the run out: it keeps its deadline without a simulation."""
+        batches = question.problem.batches
+        if batches is not None:
+            best = question.with_best_of(batches)
+            if best is None:
+                return None
+            question, purchase = best, best.buy()
         if not purchase.counts:
             return None
         return question, purchase, question.bought(purchase)
@@ -71,6 +77,7 @@ class Training:
             price_usd=chosen.price_usd,
             bound_usd=None if bound is None else bound / MICRO_USD,
             gap=purchase.gap,
+            why=purchase.why,
             request=problem.request(),
             bill_of_materials=BillOfMaterials(bill),
             oldest_price_date=oldest_price(bill),
@@ -78,6 +85,7 @@ class Training:
             cost=PlanCost.of(chosen.evaluation.cost),
             power_watts=chosen.evaluation.power_watts,
             warnings=run_warnings(question, chosen),
+            batches=question.batches,
             search=_timed(question, started),
             assumed=problem.assumed,
             assumptions=problem.assumptions,

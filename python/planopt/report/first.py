@@ -168,7 +168,7 @@ def _asked(plan: Plan | TrainingPlan) -> list[str]:
     if any(each.name == _MODEL for each in plan.assumed):
         named[0] += " (assumed; --model)"
     if plan.kind == "training":
-        named.append(f"{many(request.tokens or 0.0)} tokens")
+        named.append(f"{many(request.tokens or 0.0)} tokens{_as_asked(plan)}")
         if request.global_batch:
             named.append(f"{count(request.global_batch)} sequences a step")
         return [
@@ -191,6 +191,15 @@ def _asked(plan: Plan | TrainingPlan) -> list[str]:
         for each in plan.deployments
     ]
     return [" · ".join(named), *ways]
+
+
+def _as_asked(plan: TrainingPlan) -> str:
+    """Say of another batch what the tokens were that were asked for."""
+    batches = plan.batches
+    if batches is None or batches.stated_tokens == plan.request.tokens:
+        return ""
+    of = f"{many(batches.stated_tokens)} at {count(batches.stated_batch)} sequences"
+    return f" for {of}"
 
 
 def times(layout: str) -> str:

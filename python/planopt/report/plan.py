@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.price_sources import is_rough
 from planopt.report.first import first_screen
 from planopt.report.infeasible import nearest
 from planopt.report.numbers import (
+    UNKNOWN,
     count,
     days,
+    many,
     money,
     money_per_hour,
     money_per_million,
@@ -110,6 +113,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
         ),
         Section("", *([bill(plan.bill_of_materials)] if plan.deployments else [])),
         Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),
+        Section("Batches of the range", *_batches(plan)),
         _scenarios(plan),
         Section("All of them in one run", _clusters(plan.heterogeneous, "limits")),
         Section("Rented instead, on demand", *rented_runs(plan.renting)),
@@ -189,6 +193,29 @@ def _clusters(clusters: Sequence[TrainingAlternative], last: str) -> Table:
         for each in clusters
     ]
     return Table(("", ">number", ">price", ">days", ">MFU", ">the run", last), rows)
+
+
+def _batches(plan: TrainingPlan) -> list[Block]:
+    """Show what each batch needs in tokens, and comes to."""
+    batches, rough = plan.batches, is_rough(plan.bill_of_materials)
+    if batches is None:
+        return []
+    rows = [
+        (
+            count(each.global_batch),
+            many(each.tokens),
+            UNKNOWN if each.days is None else days(each.days),
+            money(each.price_usd, rough=rough, whole=True),
+        )
+        for each in batches.tried
+    ]
+    critical = f"{many(batches.critical_batch_tokens)}, {batches.critical_batch_source}"
+    said = (
+        f"tokens to the same loss grow by 1 + batch / critical batch ({critical}; "
+        f"--critical-batch); those asked for are of {count(batches.stated_batch)} "
+        "sequences a step"
+    )
+    return [Table((">sequences", ">tokens", ">days", ">price"), rows), Sentence(said)]
 
 
 def _scenarios(plan: PlanDocument) -> Section:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from planopt.documents.training import Batches  # noqa: TC001 - msgspec reads
 from planopt.door import written
 from planopt.market import Market
 from planopt.procurement.found import Found
@@ -23,6 +24,8 @@ class TrainingProblem(Market, frozen=True, kw_only=True):
     global_batch: int
     objective: TrainingGoal
     max_accelerators: int
+    batches: Batches | None
+    """Batches of a range, the least first, where it is one."""
     kinds: dict[str, int]
     """Accelerators by id, where each is given with its number: all that there are."""
 

@@ -25,6 +25,7 @@ from planopt_reference.outlays import (
 )
 from planopt_reference.remarks import run_remarks
 from planopt_reference.scenarios import scenario_mismatches
+from planopt_reference.training.batches import batch_mismatches
 from planopt_reference.training.evaluation import evaluate_training
 from planopt_reference.training.run import HOURS_PER_DAY, energy_of
 from planopt_reference.units import MICRO_USD_PER_USD
@@ -144,6 +145,7 @@ def training_plan_mismatches(
         yield Mismatch("request.deadline_seconds", deadline, limits[name], reason)
     yield from certainty_mismatches(plan, request, {name: known}, limits)
     yield from scenario_mismatches(plan, request, facts)
+    yield from batch_mismatches(plan, request, facts)
     yield from run_remarks(plan, request, facts)
     yield from _alternative_mismatches(plan, request, facts)
     yield from outcome_mismatches(plan, price / MICRO_USD_PER_USD)

@@ -1,6 +1,7 @@
 //! What is served or trained, and how much of it.
 
 mod arrivals;
+pub mod critical_batch;
 mod engine;
 mod lengths;
 mod router;

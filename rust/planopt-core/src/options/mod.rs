@@ -44,6 +44,8 @@ pub enum Kind {
     Quantity,
     /// A whole number.
     Count,
+    /// A whole number, or the least and the most of some: `1024..16384`.
+    Range,
     /// Money, or money per hour or month.
     Money,
     /// Any text.
@@ -280,7 +282,7 @@ impl Entry {
     pub fn dimension(&self) -> Option<Dimension> {
         let unit = match self.kind {
             Kind::Money => "usd",
-            Kind::Count => "count",
+            Kind::Count | Kind::Range => "count",
             _ => self.unit.as_deref()?,
         };
         Dimension::from_name(unit)
@@ -307,7 +309,7 @@ impl Entry {
         }
         let (least, most) = match self.kind {
             Kind::Quantity | Kind::Money => (SMALLEST_QUANTITY, LARGEST_QUANTITY),
-            Kind::Count => (1.0, LARGEST_COUNT),
+            Kind::Count | Kind::Range => (1.0, LARGEST_COUNT),
             Kind::Pairs => (0.0, LARGEST_QUANTITY),
             _ => return,
         };

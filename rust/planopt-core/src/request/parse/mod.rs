@@ -210,7 +210,7 @@ mod tests {
         let word = || words.first().map_or("a", String::as_str).to_owned();
         match kind {
             Kind::Quantity | Kind::Money => Given::Number(0.5),
-            Kind::Count => Given::Whole(2),
+            Kind::Count | Kind::Range => Given::Whole(2),
             Kind::Switch | Kind::Truth => Given::Flag(true),
             Kind::Pairs if unit == Some("share") => Given::Text("a=2%".to_owned()),
             Kind::Pairs if unit.is_some() => Given::Text(format!("{}=2", word())),

@@ -157,11 +157,11 @@ impl Reader {
         self.taken = taken;
     }
 
-    /// What is part of a question, by the groups of that; no names, and a word in place of a number,
-    /// leave it open.
+    /// What is part of a question, by the groups of that; no names, and a word or a range in place
+    /// of a number, leave it open.
     pub(super) fn groups(&self) -> Value {
         let is_open = |entry: &Entry| match self.values.get(&entry.argument()) {
-            Some(Value::Array(names)) => names.is_empty(),
+            Some(Value::Array(names)) => names.is_empty() || entry.kind == Kind::Range,
             Some(Value::String(_)) => entry.kind == Kind::Count,
             _ => false,
         };
@@ -250,6 +250,7 @@ impl Reader {
             }
             Kind::Count if entry.choices.contains(&text(&given)) => Some(text(&given).into()),
             Kind::Count => self.count(entry, &given).map(Value::from),
+            Kind::Range => self.range(entry, &given),
             Kind::Money => {
                 let hourly = matches!(&given, Given::Text(text) if text.contains('/'));
                 let unit = if hourly { "usd_per_hour" } else { "usd" };
@@ -436,6 +437,25 @@ impl Reader {
         };
         self.push(problem.field(entry.flag()).value(text(given)));
         None
+    }
+
+    /// A whole number, or the ends of a range of them.
+    fn range(&mut self, entry: &Entry, given: &Given) -> Option<Value> {
+        let said = text(given);
+        let Some((least, most)) = said.split_once("..") else {
+            return self.count(entry, given).map(Value::from);
+        };
+        let [least, most] =
+            [least, most].map(|end| self.count(entry, &Given::Text(end.to_owned())));
+        let (least, most) = (least?, most?);
+        if least > most {
+            let message = format!("the range of {} ends before it begins", entry.flag());
+            let problem = Diagnostic::new(code::OPTION_OUT_OF_RANGE, message);
+            let problem = problem.field(entry.flag()).value(said);
+            self.push(problem.accepted(format!("{most}..{least}")));
+            return None;
+        }
+        Some(json!([least, most]))
     }
 
     /// A whole number.

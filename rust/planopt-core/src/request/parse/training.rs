@@ -1,7 +1,8 @@
 //! The question of what to buy for a training run, with what was assumed said aloud.
 
-use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::market::{self, Acquisition, Assumed, architecture, model};
 use super::question::Question;
@@ -9,6 +10,7 @@ use super::reader::Reader;
 use super::request::RunRequest;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
+use crate::load::critical_batch::{critical_batch_tokens, tokens_to_the_same_loss};
 use crate::quantity::thousands;
 use crate::request::training::{SEQUENCE, TOKENS_PER_STEP};
 use crate::request::{ClusterOptions, Limits, RecipeRequest, SearchTraining, ShareRequest};
@@ -38,6 +40,7 @@ pub(super) fn question(
     model(reading, catalog, &request.model.name, &mut assumed);
     let recipe = filled_in(reading, catalog, &request, &mut assumed);
     reading.require("tokens", "a number of tokens, such as `2T`");
+    let batches = batches(reading, catalog, &request, &recipe);
     let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);
     if acquisition.way == "rent" && !reading.is_edited() {
         reading.out_of_place(
@@ -91,6 +94,7 @@ pub(super) fn question(
         ("objective", objective.into()),
         ("redundancy", request.run.redundancy.into()),
         ("budget_usd", budget.into()),
+        ("batches", json!(batches)),
     ] {
         recorded.insert(name.to_owned(), value);
     }
@@ -128,6 +132,98 @@ pub(super) fn question(
         recorded,
         asked,
         assumed,
+    })
+}
+
+/// Batches of a range, and what each costs in tokens.
+#[derive(Debug, Serialize)]
+struct Batches {
+    critical_batch_tokens: f64,
+    critical_batch_source: &'static str,
+    /// What the tokens that are asked for belong to: the usual batch, or what of the range is nearest.
+    stated_batch: u32,
+    stated_tokens: f64,
+    tried: Vec<Batch>,
+}
+
+#[derive(Debug, Serialize)]
+struct Batch {
+    global_batch: u32,
+    /// To the loss that is asked for.
+    tokens: f64,
+}
+
+/// The ends of the range that the batch may be in.
+fn range(reader: &Reader) -> Option<[u32; 2]> {
+    let given = reader.values().get("global_batch")?;
+    serde_json::from_value(given.clone()).ok()
+}
+
+/// Powers of two and doublings of the least batch of a range, its most, and the stated one.
+fn batches(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    request: &RunRequest,
+    recipe: &RecipeRequest,
+) -> Option<Batches> {
+    let stated = recipe.global_batch?;
+    let Some([least, most]) = range(reader) else {
+        if !reader.is_edited() {
+            reader.out_of_place(
+                &["critical_batch"],
+                "is about a range of batches, and this run has one",
+                "--global-batch beside it, such as 1024..16384",
+            );
+        }
+        return None;
+    };
+    // The law is of whole models.
+    if request.recipe.lora_rank.is_some() && !reader.is_given("critical_batch") {
+        if !reader.is_edited() {
+            reader.require("critical_batch", "tokens, such as 1M");
+        }
+        return None;
+    }
+    let given = reader
+        .values()
+        .get("critical_batch")
+        .and_then(Value::as_f64);
+    let (critical, source) = match (given, request.model.transformer(catalog)) {
+        (Some(given), _) => (given, "as it was given"),
+        (None, Ok(transformer)) => (
+            critical_batch_tokens(&transformer),
+            "of the model's size, Kaplan et al. 2020 (arXiv 2001.08361); \
+             fitted to models of up to 1.5B parameters",
+        ),
+        (None, Err(problems)) => {
+            for problem in problems {
+                reader.push(problem);
+            }
+            return None;
+        }
+    };
+    let tokens = request.run.tokens?;
+    let doubled = |first: u32| {
+        std::iter::successors(Some(first), |batch| batch.checked_mul(2))
+            .take_while(|batch| *batch <= most)
+            .filter(|batch| *batch >= least)
+    };
+    let tried: BTreeSet<u32> = doubled(1)
+        .chain(doubled(least))
+        .chain([stated, most])
+        .collect();
+    let length = f64::from(recipe.seq_len?);
+    let in_tokens = |batch: u32| f64::from(batch) * length;
+    let tried = tried.into_iter().map(|batch| Batch {
+        global_batch: batch,
+        tokens: tokens_to_the_same_loss(tokens, in_tokens(stated), in_tokens(batch), critical),
+    });
+    Some(Batches {
+        critical_batch_tokens: critical,
+        critical_batch_source: source,
+        stated_batch: stated,
+        stated_tokens: tokens,
+        tried: tried.collect(),
     })
 }
 
@@ -216,6 +312,9 @@ pub(super) fn filled_in(
     });
     let batch = request.recipe.global_batch.unwrap_or_else(|| {
         let batch = (TOKENS_PER_STEP / length).max(1);
+        if let Some([least, most]) = range(reader) {
+            return batch.clamp(least, most);
+        }
         let millions = f64::from(batch) * f64::from(length) / 1e6;
         assumed.push(Assumed {
             name: "global batch",
