@@ -24,7 +24,7 @@ pub fn critical_batch_tokens(transformer: &Transformer) -> f64 {
 }
 
 /// Tokens with one batch in place of another to the same loss: they grow by `1 + B / B_crit`
-/// (McCandlish et al. 2018, arXiv 1812.06162, section 2.3). Batches are in tokens.
+/// (arXiv 1812.06162, section 2.3). Batches are in tokens.
 pub fn tokens_to_the_same_loss(tokens: f64, of: f64, batch: f64, critical: f64) -> f64 {
     if batch.total_cmp(&of).is_eq() {
         return tokens;
