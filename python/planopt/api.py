@@ -147,6 +147,13 @@ def fleet(
         With a diagnostic for everything in the file that cannot be used.
     Interrupted
         On Ctrl-C, with the best plan so far.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.fleet("docs/how-to/fleet.toml", compare=False)
+    >>> plan.total_bound_usd <= plan.total_usd
+    True
     """
     from planopt.fleets.plan import plan_fleet
 
@@ -187,6 +194,13 @@ def sweep(
     ------
     InputError
         For what cannot be read, is not installed, or a folder of another study.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> found = planopt.sweep("study.toml", out="results", on_progress=print)
+    >>> found.candidates == found.evaluated + found.rejected
+    True
     """
     from planopt.sweeps.run import sweep as run
 
@@ -236,7 +250,22 @@ def verify(
 
 
 def models(*, catalog: str | PathLike[str] | Sequence[str] = ()) -> tuple[Entry, ...]:
-    """List the models that there are: ``id`` and ``name`` of each.
+    """List the models that there are.
+
+    Parameters
+    ----------
+    catalog : str, PathLike or sequence of str
+        Overlay folders, laid over the bundled catalog.
+
+    Returns
+    -------
+    tuple of Entry
+        ``id`` and ``name`` of each.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each file that cannot be used.
 
     Examples
     --------
@@ -250,7 +279,22 @@ def models(*, catalog: str | PathLike[str] | Sequence[str] = ()) -> tuple[Entry,
 def accelerators(
     *, catalog: str | PathLike[str] | Sequence[str] = ()
 ) -> tuple[Entry, ...]:
-    """List the accelerators that there are: ``id`` and ``name`` of each.
+    """List the accelerators that there are.
+
+    Parameters
+    ----------
+    catalog : str, PathLike or sequence of str
+        Overlay folders, laid over the bundled catalog.
+
+    Returns
+    -------
+    tuple of Entry
+        ``id`` and ``name`` of each.
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for each file that cannot be used.
 
     Examples
     --------

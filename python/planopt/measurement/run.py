@@ -83,6 +83,12 @@ def calibrate(
     InputError
         No such device, one that is faster than the accelerator it is said to be, files
         that are there already (E010), or a folder that cannot be written.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> measured = planopt.calibrate("measured", device="numpy", seconds=10)
+    >>> plan = planopt.solve(catalog="measured", assumptions="measured")
     """
     asked = Asked("calibrate", {"seconds": seconds})
     if accelerator is not None and not is_id(accelerator):
