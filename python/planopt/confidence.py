@@ -52,12 +52,12 @@ def kinds(
         "any_engine": not training and request.engine_name is None,
         "training": training,
     }
-    told = msgspec.json.decode(catalog.native.errors(msgspec.json.encode(asked)))
+    response = msgspec.json.decode(catalog.native.errors(msgspec.json.encode(asked)))
     return {
         name: msgspec.convert({"accelerator": name, **each}, Kind)
         if each
         else _unknown(name)
-        for name, each in told.items()
+        for name, each in response.items()
     }
 
 

@@ -273,8 +273,8 @@ def outcome(
     engine: Mapping[str, object],
 ) -> Outcome:
     """Put a load on a configuration under an engine: simulate it, or estimate it."""
-    told: dict[str, object] = msgspec.to_builtins({"load": load, "run": run})
-    request = {**configuration, **told, "scheduler": engine}
+    parts: dict[str, object] = msgspec.to_builtins({"load": load, "run": run})
+    request = {**configuration, **parts, "scheduler": engine}
     found = catalog.ask(door, request, Outcome)
     if found.report is None:
         return found

@@ -31,8 +31,8 @@ WELL_KNOWN = frozenset({"stored", "derived", GIVEN})
 
 def sourced(catalog: Catalog, bill: Iterable[BomLine]) -> tuple[BomLine, ...]:
     """Bill of materials with where each price comes from, and its range."""
-    told = catalog.native.sourced(msgspec.json.encode(list(bill)))
-    return msgspec.json.decode(told, type=tuple[BomLine, ...])
+    response = catalog.native.sourced(msgspec.json.encode(list(bill)))
+    return msgspec.json.decode(response, type=tuple[BomLine, ...])
 
 
 def is_rough(bill: Iterable[BomLine]) -> bool:

@@ -89,7 +89,7 @@ class Traffic(NamedTuple):
             return None
         return Arrivals(kind="trace", seconds=self.seconds)
 
-    def told(self, asked: Asked) -> None:
+    def add_to(self, asked: Asked) -> None:
         """Add what a purchase for it must know: mean lengths, and how requests come.
 
         They come at the rate of the file, and as unevenly, unless the question says

@@ -93,7 +93,7 @@ def test_whatever_a_tool_prints_nothing_crashes(text: str) -> None:
 
 def test_a_pc_becomes_an_overlay_that_runs_for_nothing(tmp_path: Path) -> None:
     found = detect(
-        out=str(tmp_path), told=printing({NVIDIA: TWO_3090}), meminfo=MEMINFO
+        out=str(tmp_path), output_of=printing({NVIDIA: TWO_3090}), meminfo=MEMINFO
     )
     assert found.own == "2xrtx-3090,this-machine"
     assert [each.id for each in found.found] == ["rtx-3090"]
@@ -110,13 +110,13 @@ def test_a_pc_becomes_an_overlay_that_runs_for_nothing(tmp_path: Path) -> None:
 
 
 def test_a_mac_is_its_machine() -> None:
-    found = detect(told=printing({APPLE: MAC}), meminfo="")
+    found = detect(output_of=printing({APPLE: MAC}), meminfo="")
     assert found.own == "1xm3-ultra"
 
 
 def test_a_card_that_is_unknown_is_told() -> None:
     text = "NVIDIA GeForce RTX 3095, 24576, 4, 16\n"
-    found = detect(told=printing({NVIDIA: text}), meminfo="")
+    found = detect(output_of=printing({NVIDIA: text}), meminfo="")
     (card,) = found.found
     assert (card.id, found.own) == (None, "")
     assert card.nearest is not None
@@ -124,5 +124,5 @@ def test_a_card_that_is_unknown_is_told() -> None:
 
 
 def test_a_machine_without_tools_says_so() -> None:
-    found = detect(told=printing({}), meminfo="")
+    found = detect(output_of=printing({}), meminfo="")
     assert (found.found, found.own, len(found.remarks)) == ((), "", 3)

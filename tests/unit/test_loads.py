@@ -265,7 +265,7 @@ def test_a_log_of_vllm_is_traffic(tmp_path: Path) -> None:
     asked = Asked("solve", {"traffic": str(file)})
     found = read_traffic(asked)
     assert found is not None
-    found.told(asked)
+    found.add_to(asked)
     assert asked.given["request_rate"] == pytest.approx(50, rel=0.05)
     assert asked.given["arrival_cv"] == pytest.approx(1, abs=0.1)
 

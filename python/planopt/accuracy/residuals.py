@@ -46,6 +46,6 @@ def errors(
         "any_engine": any_engine,
         "metrics": list(metrics),
     }
-    told = catalog.native.errors(msgspec.json.encode(request))
-    found = msgspec.json.decode(told, type=dict[str, Errors | None])
+    response = catalog.native.errors(msgspec.json.encode(request))
+    found = msgspec.json.decode(response, type=dict[str, Errors | None])
     return {metric: each for metric, each in found.items() if each is not None}

@@ -168,8 +168,8 @@ class Catalog:
         """Return the same catalog, as it was read, with its parts paid for so."""
         if pricing == self.pricing:
             return self
-        told = asdict(pricing) | {"vat": pricing.vat or 0.0}
-        other = self._with(self._as_read.paid(written(told)))
+        terms = asdict(pricing) | {"vat": pricing.vat or 0.0}
+        other = self._with(self._as_read.paid(written(terms)))
         other.pricing = pricing
         return other
 

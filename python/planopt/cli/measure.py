@@ -36,7 +36,9 @@ def calibrate(*, json: bool = False, **options: Any) -> None:
     from planopt.measurement.run import calibrate as measure
     from planopt.report.calibration import render_calibration, sample_line
 
-    calibration = measure(told=lambda sample: note(sample_line(sample)), **options)
+    calibration = measure(
+        on_progress=lambda sample: note(sample_line(sample)), **options
+    )
     show(calibration, render_calibration, json=json)
 
 

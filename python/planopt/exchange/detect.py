@@ -149,7 +149,7 @@ def detect(
     *,
     out: str | None = None,
     force: bool = False,
-    told: Callable[[tuple[str, ...]], str | None] = run,
+    output_of: Callable[[tuple[str, ...]], str | None] = run,
     meminfo: str | None = None,
 ) -> Detection:
     """Look at the cards, links and memory of this machine.
@@ -158,7 +158,7 @@ def detect(
     print, and ``/proc/meminfo``, may be handed over in place of asking.
     """
     catalog = open_catalog()
-    texts = {command: told(command) for command in (NVIDIA, AMD, APPLE)}
+    texts = {command: output_of(command) for command in (NVIDIA, AMD, APPLE)}
     cards = [
         *cards_of_nvidia_smi(texts[NVIDIA] or ""),
         *cards_of_rocm_smi(texts[AMD] or ""),

@@ -111,7 +111,7 @@ class _Planning:
     catalog: Catalog
     request: FleetRequest
     solvers: list[Solver]
-    told: Callable[[str], None]
+    progress: Callable[[str], None]
     said_by_files: tuple[Assumed, ...]
     started: float = field(default_factory=time.monotonic)
 
@@ -119,7 +119,7 @@ class _Planning:
         """Search, and lay out what is found."""
         whole = ask(self.catalog, self.request)
         question = whole.only(undominated(whole.fleet))
-        self.told(
+        self.progress(
             f"{len(whole.fleet.templates)} ways to serve "
             f"{len(whole.fleet.streams)} demands, of which "
             f"{len(question.fleet.offered)} are worth a look"
@@ -147,7 +147,7 @@ class _Planning:
             found, bound = _dollars(stage.cost_cents), _dollars(stage.bound_cents)
             best = "nothing found" if found is None else f"${found:,.2f}"
             least = "" if bound is None else f", nothing below ${bound:,.2f}"
-            self.told(f"{of}{stage.name}, {stage.seconds:.1f} s: {best}{least}")
+            self.progress(f"{of}{stage.name}, {stage.seconds:.1f} s: {best}{least}")
 
         seconds = share * self.request.time_limit_seconds
         return solve(question.fleet, self.solvers, seconds, tell)
@@ -263,7 +263,7 @@ class _Planning:
         if plan.stages and plan.stages[-1].status == "unknown":
             note = "neither found nor excluded within the time limit"
             return replace(plan, infeasibility=Infeasibility(note=note))
-        self.told("there is no fleet; looking for what stands in the way")
+        self.progress("there is no fleet; looking for what stands in the way")
         limit = SHARE_FOR_REASONS * self.request.time_limit_seconds
         return replace(
             plan,

@@ -113,10 +113,10 @@ def solve(
     fleet: Fleet,
     solvers: Sequence[Solver],
     time_limit: float,
-    told: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Answer:
     """Find the cheapest answer."""
-    search = _Search(fleet, time_limit, told)
+    search = _Search(fleet, time_limit, progress)
     try:
         search.run(solvers)
     except KeyboardInterrupt:
@@ -127,9 +127,11 @@ def solve(
 class _Search:
     """The stages of one question, and the best that they have come to."""
 
-    def __init__(self, fleet: Fleet, time_limit: float, told: Progress | None) -> None:
+    def __init__(
+        self, fleet: Fleet, time_limit: float, progress: Progress | None
+    ) -> None:
         self._fleet = fleet
-        self._told = told
+        self._progress = progress
         self._time_limit = time_limit
         self._deadline = time.monotonic() + time_limit
         self._best: Purchase | None = None
@@ -311,8 +313,8 @@ class _Search:
     def _note(self, stage: Stage) -> None:
         """Note a stage, and tell what is known after it."""
         self._stages.append(stage)
-        if self._told is not None:
-            self._told(self.answer())
+        if self._progress is not None:
+            self._progress(self.answer())
 
     def _keep(self, outcome: Outcome, stated: Programme) -> None:
         """Keep a solution that is better; what the solver says is added up again."""

@@ -56,7 +56,7 @@ class _Step:
 
 
 def measure(
-    device: Device, seconds: float, told: Callable[[Sample], None]
+    device: Device, seconds: float, on_progress: Callable[[Sample], None]
 ) -> list[Sample]:
     """Take the measurements that the device has the memory and the time for."""
     steps = [
@@ -82,10 +82,10 @@ def measure(
             moved_bytes=step.moved_bytes,
         )
         samples.append(sample)
-        told(sample)
+        on_progress(sample)
     for sample in _all_reduces(device):
         samples.append(sample)
-        told(sample)
+        on_progress(sample)
     return samples
 
 

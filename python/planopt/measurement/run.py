@@ -52,7 +52,7 @@ def calibrate(
     assumptions: str = DEFAULT_ASSUMPTIONS,
     catalog: Sequence[str] = (),
     force: bool = False,
-    told: Callable[[Sample], None] = lambda _: None,
+    on_progress: Callable[[Sample], None] = lambda _: None,
 ) -> Calibration:
     """Measure an accelerator or the processor, and write what it reaches as an overlay.
 
@@ -71,7 +71,7 @@ def calibrate(
         What the measured figures are put into.
     force : bool
         Replace files of the folder.
-    told : callable, optional
+    on_progress : callable, optional
         Called with each measurement when it is there.
 
     Returns
@@ -110,7 +110,7 @@ def calibrate(
     written = (measurements, assumed, *(() if is_known else (described,)))
     check_targets(Path(out), written, force=force)
     busy = _busy()
-    samples = measure(measured_on, duration, told)
+    samples = measure(measured_on, duration, on_progress)
     rates = rates_of(samples)
     efficiencies = (
         efficiencies_of(rates, opened.show("accelerators", id_))

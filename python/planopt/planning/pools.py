@@ -83,17 +83,17 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
             break
         asked = question.about(weights=problem.weights)
         build = simulated_build(asked, found.build)
-        late = missed(asked.problem, build)
-        if not late:
+        violations = missed(asked.problem, build)
+        if not violations:
             build = simulated_build(
                 asked, found.build, requests=FINAL_REQUESTS, seed=FINAL_SEED
             )
-            late = missed(asked.problem, build)
-        told = _told(question.catalog, found.best, build, in_time=not late)
-        best = best._replace(told=told, build=None if late else build)
-        if not late or not question.seconds_left:
+            violations = missed(asked.problem, build)
+        told = _told(question.catalog, found.best, build, in_time=not violations)
+        best = best._replace(told=told, build=None if violations else build)
+        if not violations or not question.seconds_left:
             break
-        share = {name: 1 / max(times, LEAST_CARE) for name, times in late.items()}
+        share = {name: 1 / max(times, LEAST_CARE) for name, times in violations.items()}
         problem = replace(
             problem,
             ttft_margin=problem.ttft_margin * share.get("TTFT", 1.0),

@@ -277,7 +277,7 @@ class ServingQuestion(Question[Problem, Build]):
         cap = self.first_cap_usd / self._reach
         most = REACH * (self.problem.money or math.inf)
         while found.summary.is_cut_by_price and cap < most:
-            known = found.rows.best_build(msgspec.json.encode(self.limits.told()))
+            known = found.rows.best_build(msgspec.json.encode(self.limits.bounded()))
             enough = math.inf
             if known is not None:
                 enough = (REACH if self.is_told else 1.0) * known / MICRO_USD

@@ -51,7 +51,7 @@ class _Offer(msgspec.Struct, frozen=True, kw_only=True):
     most: float | None = None
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _MeasuringWorth(msgspec.Struct, frozen=True):
     """What measuring a kind is worth; plans by their places."""
 
     kind: str
@@ -73,14 +73,14 @@ def with_scenarios(plan: PlanT, question: ServingQuestion | TrainingQuestion) ->
         "demand_varies": isinstance(plan, Plan),
         **_put_up(question, offers),
     }
-    told = msgspec.json.decode(compared(msgspec.json.encode(asked)))
-    first = tuple(_worth(told.pop("worth"), offers, question.catalog))
+    response = msgspec.json.decode(compared(msgspec.json.encode(asked)))
+    first = tuple(_worth(response.pop("worth"), offers, question.catalog))
     risks = [
         {"summary": offer.summary, "accelerator": offer.runs[0][0], **risk}
-        for offer, risk in zip(offers, told.pop("plans"), strict=True)
+        for offer, risk in zip(offers, response.pop("plans"), strict=True)
     ]
     own = {name: risks[0][name] for name in Risk.__struct_fields__}
-    whole = {"drawn": number, "seed": SEED, "regret": risks, **told, **own}
+    whole = {"drawn": number, "seed": SEED, "regret": risks, **response, **own}
     risk = msgspec.convert(whole, Scenarios)
     return replace(plan, scenarios=risk, worth_measuring=first)
 
@@ -124,8 +124,8 @@ def _worth(
     found: object, offers: Sequence[_Offer], catalog: Catalog
 ) -> Iterator[WorthMeasuring]:
     """Say what to measure first, in what configuration, and what renting it costs."""
-    told = msgspec.convert(found, list[_Told])
-    for each in sorted(told, key=lambda each: -each.saves_usd):
+    worth = msgspec.convert(found, list[_MeasuringWorth])
+    for each in sorted(worth, key=lambda each: -each.saves_usd):
         if not each.changes_choice:
             continue
         card = each.kind

@@ -66,7 +66,7 @@ class Serving:
         """Read a question, and the file of traffic that it names."""
         traffic = read_traffic(asked)
         if traffic is not None:
-            traffic.told(asked)
+            traffic.add_to(asked)
         problem = read_market(asked, catalog, Problem)
         if traffic is not None:
             problem = replace(problem, sizes=traffic.sizes)
@@ -96,8 +96,8 @@ class Serving:
         started: float,
     ) -> Plan:
         """Put a purchase into a plan, without what needs further questions."""
-        if late := missed(question.problem, chosen):
-            return self._none_holds(question, purchase, chosen, late, started)
+        if violations := missed(question.problem, chosen):
+            return self._none_holds(question, purchase, chosen, violations, started)
         hourly = question.problem.hourly
         bound = None
         if purchase.bound_micro_usd is not None:
@@ -177,7 +177,7 @@ class Serving:
         question: ServingQuestion,
         purchase: Purchase,
         chosen: Build,
-        late: Mapping[str, float],
+        violations: Mapping[str, float],
         started: float,
     ) -> Plan:
         """Say that no plan was found that holds, and what the nearest misses."""
@@ -192,7 +192,7 @@ class Serving:
         )
         nearest = (
             f"{none}; the nearest, {chosen.summary} for {price}: "
-            f"{missing(problem.percentile, late)}"
+            f"{missing(problem.percentile, violations)}"
         )
         plan = _no_plan(question, Infeasibility(note=nearest), started)
         accuracy = Accuracy(statement=_statement(question, chosen))
@@ -237,13 +237,13 @@ def _cost(chosen: Build, duty: float) -> Cost:
     return at_load(chosen.cost, tokens, duty)
 
 
-def missing(percentile: str | None, late: Mapping[str, float]) -> str:
+def missing(percentile: str | None, violations: Mapping[str, float]) -> str:
     """Say by how much promised latencies are missed, as multiples of them."""
     return " and ".join(
         f"{name} at {percentile} is {times - 1:.0%} longer than promised"
         if times > 1
         else f"{name} is too near its promise at {percentile} to be held for certain"
-        for name, times in late.items()
+        for name, times in violations.items()
     )
 
 

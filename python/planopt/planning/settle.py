@@ -49,7 +49,7 @@ SHARE_OF_TIME = 0.8
 lies beside it take the rest."""
 
 
-class _Told(Struct, frozen=True):
+class _Settled(Struct, frozen=True):
     """What the core bought and proved."""
 
     ended: Literal["proven", "edge", "time", "nothing"]
@@ -64,7 +64,7 @@ class _Told(Struct, frozen=True):
     requests: int
 
 
-_TOLD: Final = msgspec.json.Decoder(_Told)
+_SETTLED: Final = msgspec.json.Decoder(_Settled)
 
 
 class Choice(NamedTuple):
@@ -101,42 +101,42 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     cap = problem.money
     if known is not None:
         cap = min(REACH * known / MICRO_USD, cap or math.inf)
-    found, told = _asked(question, purchase, cap)
+    found, answer = _asked(question, purchase, cap)
     while cap is not None and found.summary.is_cut_by_price and cap != problem.money:
         reached = cap * MICRO_USD
-        if told.value is not None and told.value <= reached:
+        if answer.value is not None and answer.value <= reached:
             break
-        if told.ended == "time":
+        if answer.ended == "time":
             # Nothing was looked at that is dearer.
-            bound = reached if told.bound is None else min(told.bound, reached)
-            told = with_changes(told, bound=bound)
+            bound = reached if answer.bound is None else min(answer.bound, reached)
+            answer = with_changes(answer, bound=bound)
             break
         # What is dearer than all that is known can be in no better purchase.
-        cap = problem.money if told.value is None else told.value / MICRO_USD
-        found, told = _asked(question, purchase, cap)
-    dear = known is not None and (told.value or 0.0) > MUCH_DEARER * known
-    if not told.counts or (told.ended == "time" and dear):
+        cap = problem.money if answer.value is None else answer.value / MICRO_USD
+        found, answer = _asked(question, purchase, cap)
+    dear = known is not None and (answer.value or 0.0) > MUCH_DEARER * known
+    if not answer.counts or (answer.ended == "time" and dear):
         # The closed form may know one that nobody had the time to look at.
-        other = _unproven(question, purchase, told.bound)
-        if other and told.ended != "time":
+        other = _unproven(question, purchase, answer.bound)
+        if other and answer.ended != "time":
             other = other._replace(purchase=replace(other.purchase, why="edge"))
-        if not told.counts or (other and _is_better(other, problem, told.value)):
+        if not answer.counts or (other and _is_better(other, problem, answer.value)):
             return other
-    chosen = build(found, problem, question.limits, told.counts)
-    ran = (told.runs[row] for row in sorted(told.counts))
+    chosen = build(found, problem, question.limits, answer.counts)
+    ran = (answer.runs[row] for row in sorted(answer.counts))
     deployments = (
         _with(each, report)
         for each, report in zip(chosen.deployments, ran, strict=True)
     )
     chosen = with_changes(chosen, deployments=tuple(deployments))
-    is_proven = told.ended == "proven"
+    is_proven = answer.ended == "proven"
     proven = Purchase(
         status="optimal" if is_proven else "feasible",
-        counts=told.counts,
-        why=None if is_proven else "time" if told.ended == "time" else "edge",
+        counts=answer.counts,
+        why=None if is_proven else "time" if answer.ended == "time" else "edge",
     )
-    proven = _bounded(proven, problem, told.value, told.bound)
-    question.simulated = told.simulations, told.requests
+    proven = _bounded(proven, problem, answer.value, answer.bound)
+    question.simulated = answer.simulations, answer.requests
     return Choice(question, proven, chosen)
 
 
@@ -148,7 +148,7 @@ def _is_better(choice: Choice, problem: Problem, value: float | None) -> bool:
 
 def _asked(
     question: ServingQuestion, guess: Purchase, cap: float | None
-) -> tuple[Found, _Told]:
+) -> tuple[Found, _Settled]:
     """Ask the core to settle a question, with OR-Tools for what its fronts lack.
 
     The final run and what lies beside it take the rest of the time.
@@ -166,21 +166,21 @@ def _asked(
         return best.counts, times * value, times * (value if bound is None else bound)
 
     asked = {
-        "limits": question.limits.told(),
+        "limits": question.limits.bounded(),
         "objective": objective,
         "guess": guess.counts,
         "is_brief": question.problem.is_brief,
     }
     aim = Aim() if cap is None else question.up_to(cap)
     parts = parts_of(question.problem, aim)
-    found, told = question.catalog.native.settle(
+    found, answer = question.catalog.native.settle(
         [written(part) for part in parts],
         msgspec.json.encode(asked),
         SHARE_OF_TIME * question.seconds_left,
         question.found.native,
         solver,
     )
-    return Found(found), _TOLD.decode(told)
+    return Found(found), _SETTLED.decode(answer)
 
 
 def _bounded(
@@ -210,8 +210,8 @@ def _unproven(
         return None
     choice = _judged(Choice(question, purchase, question.bought(purchase)))
     while question.seconds_left:
-        late = missed(question.problem, choice.build)
-        other = _more_carefully(choice, late) if late else None
+        violations = missed(question.problem, choice.build)
+        other = _more_carefully(choice, violations) if violations else None
         if other is None:
             break
         choice = _judged(other)
@@ -222,10 +222,10 @@ def _unproven(
     return choice._replace(purchase=_bounded(feasible, question.problem, price, bound))
 
 
-def _more_carefully(choice: Choice, late: Mapping[str, float]) -> Choice | None:
+def _more_carefully(choice: Choice, violations: Mapping[str, float]) -> Choice | None:
     """Ask for the same with less of the promised times for the closed form."""
     problem = choice.question.problem
-    share = {name: 1 / max(times, LEAST_CARE) for name, times in late.items()}
+    share = {name: 1 / max(times, LEAST_CARE) for name, times in violations.items()}
     question = choice.question.about(
         ttft_margin=problem.ttft_margin * share.get("TTFT", 1.0),
         tpot_margin=problem.tpot_margin * share.get("TPOT", 1.0),
@@ -330,14 +330,14 @@ def missed(problem: Problem, build: Build) -> dict[str, float]:
         load = each.under_load
         if load is None:
             continue
-        late = {"TTFT": load.ttft_slo_violation, "TPOT": load.tpot_slo_violation}
+        violations = {"TTFT": load.ttft_slo_violation, "TPOT": load.tpot_slo_violation}
         promised = {"TTFT": problem.ttft_seconds, "TPOT": _seconds(problem.target)}
         for name, most in promised.items():
             if most is None:
                 continue
             times = _at(problem, each, name) / most
             is_mean = problem.percentile == MEAN
-            in_time = times <= 1 if is_mean else (late[name] or 0.0) <= allowed
+            in_time = times <= 1 if is_mean else (violations[name] or 0.0) <= allowed
             if in_time and not load.overloaded:
                 continue
             found[name] = max(found.get(name, 0.0), times)

@@ -71,7 +71,7 @@ class Limits:
         left_out = {field: getattr(_NONE, field) for field in others}
         return replace(self, stock=stock, **left_out)
 
-    def told(self) -> Limits:
+    def bounded(self) -> Limits:
         """Return the same limits, with money that the core counts in."""
         budget, capital = self.budget_micro_usd, self.capital_micro_usd
         return replace(
@@ -207,12 +207,12 @@ def offers(
     asked: Sequence[tuple[Rows, Limits, Sequence[Objective]]], builds: int = 0
 ) -> list[Offered]:
     """Ask the core what a solver is to be offered, of each of some rows."""
-    told = [
+    requests = [
         (
             rows,
             msgspec.json.encode(
                 {
-                    "limits": limits.told(),
+                    "limits": limits.bounded(),
                     "objectives": list(objectives),
                     "builds": builds,
                 }
@@ -220,7 +220,7 @@ def offers(
         )
         for rows, limits, objectives in asked
     ]
-    return [_OFFERED.decode(each) for each in native_offers(told)]
+    return [_OFFERED.decode(each) for each in native_offers(requests)]
 
 
 def offer(rows: Rows, limits: Limits, objective: Objective) -> Offer:
@@ -237,7 +237,7 @@ def check(broken: Collection[Broken]) -> None:
 
 def broken(rows: Rows, limits: Limits, counts: Counts) -> tuple[Broken, ...]:
     """Ask the core which limits a purchase breaks, by exact sums."""
-    told = rows.broken(
-        msgspec.json.encode(limits.told()), msgspec.json.encode(dict(counts))
+    response = rows.broken(
+        msgspec.json.encode(limits.bounded()), msgspec.json.encode(dict(counts))
     )
-    return msgspec.json.decode(told, type=tuple[Broken, ...])
+    return msgspec.json.decode(response, type=tuple[Broken, ...])

@@ -108,11 +108,11 @@ def lay_out_together(asked: Sequence[Purchases]) -> list[tuple[Build, ...]]:
     for. Another layout may put more accelerators of a board to work: a limit of power
     rules that out. Latencies under a load were judged for one layout and no other.
     """
-    told = [
+    requests = [
         (found.native, msgspec.json.encode(_asked(problem, limits, purchases)))
         for found, problem, limits, purchases in asked
     ]
-    return [_BUILDS.decode(each) for each in native_lay_out(told)]
+    return [_BUILDS.decode(each) for each in native_lay_out(requests)]
 
 
 def lay_out(
@@ -154,6 +154,6 @@ def _asked(
             }
             for counts in purchases
         ],
-        "limits": limits.told(),
+        "limits": limits.bounded(),
         "has_errors": problem.assumptions == DEFAULT_ASSUMPTIONS,
     }

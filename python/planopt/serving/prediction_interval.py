@@ -37,8 +37,8 @@ def intervals(catalog: Catalog, evaluation: EvaluationDocument) -> dict[str, Int
             "ttft_seconds": evaluation.ttft_seconds.mean,
         },
     }
-    told = catalog.native.errors(msgspec.json.encode(request))
-    return msgspec.json.decode(told, type=dict[str, Interval])
+    response = catalog.native.errors(msgspec.json.encode(request))
+    return msgspec.json.decode(response, type=dict[str, Interval])
 
 
 def statement(evaluations: Iterable[ServingEvaluation]) -> str:

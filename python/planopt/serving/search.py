@@ -47,10 +47,10 @@ def find_together(
     seconds: float = math.inf,
 ) -> list[Found]:
     """Find the units for several questions at once, as far as there is time."""
-    told = [
+    requests = [
         [written(part) for part in parts_of(problem, aim)] for problem, aim in asked
     ]
-    return [Found(native) for native in catalog.native.search(told, seconds)]
+    return [Found(native) for native in catalog.native.search(requests, seconds)]
 
 
 def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:

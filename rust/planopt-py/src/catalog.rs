@@ -455,8 +455,8 @@ impl Catalog {
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
-        let (found, told) = settled.map_err(|problems| input_error(py, &problems))?;
-        Ok((Found::of(found), written(&told)?))
+        let (found, answer) = settled.map_err(|problems| input_error(py, &problems))?;
+        Ok((Found::of(found), written(&answer)?))
     }
 
     /// Lines of a bill of materials with where each price comes from, as JSON.
@@ -475,8 +475,8 @@ impl Catalog {
     ///     serving, for what they are expected to lie in.
     fn errors(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::ErrorsRequest = read(request)?;
-        let told = request::errors_of(&self.catalog, &request);
-        written(&told.map_err(|problems| input_error(py, &problems))?)
+        let answer = request::errors_of(&self.catalog, &request);
+        written(&answer.map_err(|problems| input_error(py, &problems))?)
     }
 
     /// Finds the best two pools, in so many seconds: replicas that read prompts, and others that answer

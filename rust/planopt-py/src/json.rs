@@ -33,8 +33,8 @@ pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> PyResult<T> {
 /// # Errors
 ///
 /// `ValueError` for a map whose keys are no text.
-pub(crate) fn written(told: &impl Serialize) -> PyResult<Vec<u8>> {
-    serde_json::to_vec(told).map_err(|error| PyValueError::new_err(error.to_string()))
+pub(crate) fn written(answer: &impl Serialize) -> PyResult<Vec<u8>> {
+    serde_json::to_vec(answer).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Writes an answer, if there is one.
@@ -44,7 +44,7 @@ pub(crate) fn written(told: &impl Serialize) -> PyResult<Vec<u8>> {
 /// `InputError` with the problems in its place.
 pub(crate) fn answer<T: Serialize>(
     py: Python<'_>,
-    told: Result<T, Vec<Diagnostic>>,
+    answer: Result<T, Vec<Diagnostic>>,
 ) -> PyResult<Vec<u8>> {
-    written(&told.map_err(|problems| input_error(py, &problems))?)
+    written(&answer.map_err(|problems| input_error(py, &problems))?)
 }

@@ -154,7 +154,7 @@ fn settled(
     let near = near.into_iter().chain(budget).reduce(f64::min);
     for cap in [near, budget] {
         let parts = [sought(problem, cap)?];
-        let (found, told) = settle_serving(
+        let (found, answer) = settle_serving(
             catalog,
             &parts,
             &asked,
@@ -162,17 +162,17 @@ fn settled(
             &mut |_| None,
             &Course::default(),
         )?;
-        let told = serde_json::to_value(&told).map_err(|error| fault(error.to_string()))?;
+        let answer = serde_json::to_value(&answer).map_err(|error| fault(error.to_string()))?;
         let is_within = |value: f64| cap.is_none_or(|cap| value <= cap * 1e6);
-        let is_known = told["value"].as_f64().is_some_and(is_within);
+        let is_known = answer["value"].as_f64().is_some_and(is_within);
         if is_known || !found.summary.is_cut_by_price || cap == budget {
-            let is_bought = told["counts"]
+            let is_bought = answer["counts"]
                 .as_object()
                 .is_some_and(|counts| !counts.is_empty());
             let bought = Bought {
                 found,
-                counts: told["counts"].clone(),
-                settled: told,
+                counts: answer["counts"].clone(),
+                settled: answer,
             };
             return Ok(is_bought.then_some(bought));
         }

@@ -33,7 +33,7 @@ pub(crate) fn sought(
     price_cap_usd: Option<f64>,
 ) -> Result<SearchServing, Vec<Diagnostic>> {
     let asked = &problem["asked"];
-    let mut told = json!({
+    let mut question = json!({
         "model": with(&asked["model"], json!({ "weights": problem["weights"] })),
         "workload": asked["workload"],
         "engine": asked["engine"],
@@ -49,15 +49,15 @@ pub(crate) fn sought(
         "layout": asked["layout"],
     });
     if is_judged(problem) {
-        told["scheduler"] = asked["scheduler"].clone();
-        told["load"] = json!({
+        question["scheduler"] = asked["scheduler"].clone();
+        question["load"] = json!({
             "arrivals": said(&problem["arrivals"]),
             "sizes": said(&problem["sizes"]),
             "prefix_hit_rate": problem["prefix_hit_rate"].as_f64().unwrap_or_default(),
             "sessions": problem["session_load"],
         });
     }
-    read(&Given::from(told))
+    read(&Given::from(question))
 }
 
 /// Whether latencies under a load are promised.

@@ -336,18 +336,18 @@ impl Problem<'_> {
 
     /// A run in which islands meet every `inner_steps`; none where no tokens make up for it.
     fn run(&self, set: &[(Group, Island)], inner_steps: u32) -> Option<IslandsRun> {
-        let together = Together {
+        let all = IslandSet {
             problem: self,
             set,
             recipe: self.request.recipe.recipe(self.transformer, 1).ok()?,
             islands: set.iter().map(|(group, _)| group.islands).sum(),
         };
-        together.run(inner_steps)
+        all.run(inner_steps)
     }
 }
 
 /// Islands that train together.
-struct Together<'t> {
+struct IslandSet<'t> {
     problem: &'t Problem<'t>,
     set: &'t [(Group, Island)],
     recipe: Recipe,
@@ -366,7 +366,7 @@ struct Sum {
     watts: f64,
 }
 
-impl Together<'_> {
+impl IslandSet<'_> {
     /// A step of an island: the wait for the slowest host is that of all.
     fn step(&self, island: &Island) -> Seconds {
         let step = island.evaluation.step;

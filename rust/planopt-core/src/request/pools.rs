@@ -162,7 +162,7 @@ pub fn find_pools(
         stop,
     };
     let found = search_pools(&asked, &space);
-    let told = Told {
+    let context = PoolsContext {
         catalog,
         asked: &asked,
         model: &request.model,
@@ -173,7 +173,7 @@ pub fn find_pools(
         build: found
             .best
             .as_ref()
-            .map(|best| told.build(best))
+            .map(|best| context.build(best))
             .transpose()?,
         best: found.best.map(|best| answer(&best, &asked, &request.model)),
         bound: found.bound,
@@ -184,8 +184,8 @@ pub fn find_pools(
     })
 }
 
-/// What a purchase of two pools is told with.
-struct Told<'t> {
+/// What a purchase of two pools is described with.
+struct PoolsContext<'t> {
     catalog: &'t Catalog,
     asked: &'t PoolsRequest<'t>,
     model: &'t ServedModel,
@@ -193,7 +193,7 @@ struct Told<'t> {
     has_errors: bool,
 }
 
-impl Told<'_> {
+impl PoolsContext<'_> {
     /// The purchase as a plan has it. Both pools may share hosts, and do share what joins them: the
     /// one that answers brings all of it.
     fn build(&self, found: &FoundPools) -> Result<Build, Vec<Diagnostic>> {

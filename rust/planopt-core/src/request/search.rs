@@ -393,7 +393,7 @@ pub fn settle_serving(
         finding.add(searched);
     }
     let bought = || settled.bought.iter().enumerate();
-    let told = SettledAnswer {
+    let answer = SettledAnswer {
         ended: settled.ended,
         counts: bought().map(|(row, ran)| (row, ran.count)).collect(),
         runs: bought()
@@ -404,7 +404,7 @@ pub fn settle_serving(
         simulations: settled.simulations,
         requests: settled.requests,
     };
-    Ok((finding.done(Arc::clone(catalog)), told))
+    Ok((finding.done(Arc::clone(catalog)), answer))
 }
 
 /// By how much: limits are added up to twelve digits.
