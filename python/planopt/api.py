@@ -198,7 +198,7 @@ def sweep(
     Examples
     --------
     >>> import planopt
-    >>> found = planopt.sweep("study.toml", out="results", on_progress=print)
+    >>> found = planopt.sweep("study.toml", out="results")
     >>> found.candidates == found.evaluated + found.rejected
     True
     """

@@ -83,8 +83,8 @@ def validate(
     --------
     >>> import planopt
     >>> errors = planopt.validate()
-    >>> errors.datasets[0].metrics["step_time"].median_ape
-    0.05
+    >>> errors.datasets[0].metrics["decode"].median_ape < 0.1
+    True
     """
     steps = Steps(on_progress, "predicting what was measured")
     paths = [Path(name) for name in data] or bundled_measurements()

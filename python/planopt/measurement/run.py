@@ -87,8 +87,8 @@ def calibrate(
     Examples
     --------
     >>> import planopt
-    >>> measured = planopt.calibrate("measured", device="numpy", seconds=10)
-    >>> plan = planopt.solve(catalog="measured", assumptions="measured")
+    >>> measured = planopt.calibrate(out="ours", device="numpy", seconds="5s")
+    >>> plan = planopt.solve(catalog="ours", assumptions="measured")
     """
     asked = Asked("calibrate", {"seconds": seconds})
     if accelerator is not None and not is_id(accelerator):
