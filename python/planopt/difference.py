@@ -128,7 +128,9 @@ def _figures(plan: PlanDocument) -> dict[str, object]:
         "status": plan.status,
         "price_usd": plan.price_usd,
         "power_watts": plan.power_watts,
-        **structs.asdict(plan.cost),
+        "usd_per_hour": plan.cost.usd_per_hour,
+        "usd_per_million_tokens": plan.cost.usd_per_million_tokens,
+        **{f"{each.name}_usd_per_hour": each.usd_per_hour for each in plan.cost.parts},
     }
     served = [
         (each.evaluation.decode, each.replicas)

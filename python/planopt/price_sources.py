@@ -19,6 +19,7 @@ OLD_PRICE_DAYS = 365
 """After a year a price is another one: the RTX 5090's rose from $1,999 to $5,000."""
 SHARE_THAT_MATTERS = 0.01
 """Of a sum: a switch of $20 does not date a cluster of $13,000."""
+MILLION = 1e6
 HALF_A_CENT = 0.005
 """A sum that is nearer to whole dollars has no cents."""
 
@@ -53,11 +54,32 @@ def is_well_known(status: str | None) -> bool:
 
 
 def dollars(usd: float, *, rough: bool = False, whole: bool = False) -> str:
-    """Say a sum to the cent where it has cents; one that is rough as ``~$13,500``."""
+    """Say a sum to the cent where it has cents, or a rough one to three digits."""
+    if rough and usd >= MILLION:
+        return f"~${three_digits(usd / MILLION)}M"
     if rough and usd:
         return f"~${float(f'{usd:.3g}'):,.0f}" if usd >= 100 else f"~${usd:.3g}"
     no_cents = whole or abs(usd - round(usd)) < HALF_A_CENT
     return f"${usd:,.0f}" if no_cents else f"${usd:,.2f}"
+
+
+def apart(one: float, other: float, *, rough: bool) -> str:
+    """Say by how much two sums differ; rough ones differ by what their digits do."""
+    by, last_digit = abs(one - other), 10.0 ** (len(f"{max(one, other):.0f}") - 3)
+    told = last_digit * round(by / last_digit) if rough else by
+    return dollars(told or by, rough=rough, whole=True)
+
+
+def three_digits(number: float) -> str:
+    """Say a number to three digits, with none behind the point from a hundred on."""
+    magnitude = abs(number)
+    if magnitude >= 99.95 or magnitude == 0:
+        return f"{number:,.0f}"
+    if magnitude >= 9.995:
+        return f"{number:.1f}"
+    if magnitude >= 0.9995:
+        return f"{number:.2f}"
+    return f"{number:#.3g}"
 
 
 def oldest_price(bill: Sequence[BomLine]) -> str | None:

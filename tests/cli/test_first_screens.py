@@ -305,3 +305,44 @@ def test_what_has_no_interval_has_no_bar() -> None:
     assert Prediction("users", 8.0, (8.0, 8.0), 8.0).bar(20) == ""
     assert Prediction("TTFT", 0.2, None, 1.0).bar(20) == ""
     assert Prediction("tok/s", None).cells == ("tok/s", "", "-", "-")
+
+
+TABLES = (
+    ("reproduce",),
+    ("catalog", "prices"),
+    ("catalog", "check"),
+    ("catalog", "show", "rtx-4090"),
+    ("compare", "--all", "--per-dollar", *SMALL[:2]),
+    ("diff", "served.json", "trained.json"),
+)
+
+
+@pytest.fixture(scope="module")
+def two_plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two plans that have as little in common as two can."""
+    folder = tmp_path_factory.mktemp("plans")
+    planopt.solve(SMALL[1], target="20tok/s", load="steady").save(
+        folder / "served.json"
+    )
+    planopt.train("llama-2-7b", tokens="1B", deadline="10d").save(
+        folder / "trained.json"
+    )
+    return folder
+
+
+@pytest.mark.parametrize("command", TABLES, ids=" ".join)
+def test_tables_end_where_the_terminal_does(
+    command: tuple[str, ...],
+    two_plans: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(two_plans)
+    with pytest.raises(SystemExit):
+        main([*command])
+    told = capsys.readouterr().out
+    assert told
+    assert [line for line in told.splitlines() if len(line) > 80] == []
+    first = {line.split("  ")[1] for line in told.splitlines() if line[:2] == "  "}
+    assert not first & {"e", "n", "ckwell", "d_per_user"}

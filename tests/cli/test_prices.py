@@ -13,7 +13,7 @@ from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.documents.parts import BomLine
 from planopt.errors import InputError
-from planopt.price_sources import dollars, is_rough, oldest_price
+from planopt.price_sources import apart, dollars, is_rough, oldest_price
 from planopt.report.plan import render_plan
 from planopt_reference import verify_plan
 
@@ -298,6 +298,23 @@ def test_a_sum_is_rough_as_soon_as_one_price_in_it_is(
 ) -> None:
     assert is_rough(bill) is rough
     assert dollars(13_515, rough=rough) == ("~$13,500" if rough else "$13,515")
+
+
+@pytest.mark.parametrize(
+    ("sums", "rough", "said"),
+    [
+        ((17_239, 16_800), False, "$439"),
+        ((17_239, 16_800), True, "~$400"),
+        ((16_812, 16_800), True, "~$12"),
+        ((16_800, 19_984), True, "~$3,200"),
+        ((32.3e6, 18.2e6), True, "~$14.1M"),
+        ((910, 800), True, "~$110"),
+    ],
+)
+def test_rough_sums_differ_by_what_their_digits_do(
+    sums: tuple[float, float], rough: bool, said: str
+) -> None:
+    assert apart(*sums, rough=rough) == said
 
 
 def test_the_oldest_price_is_that_of_a_line_that_matters() -> None:

@@ -68,7 +68,8 @@ def _diagnostic_of(error: Exception) -> Diagnostic:
 
         return unknown(path.partition(" ")[2], str(field))
     if field is None and parameter is not None:
-        field = max(parameter.opts, key=len)
+        named = parameter.param_type_name == "argument" and parameter.metavar
+        field = named or max(parameter.opts, key=len)
     if kind == "MissingParameter":
         message = f"`{field}` is missing"
     near = get_close_matches(

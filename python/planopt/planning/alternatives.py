@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.planning.held_back import held_back, span
+from planopt.price_sources import apart, is_rough
 from planopt.procurement.why_not import why_not
 
 if TYPE_CHECKING:
@@ -44,7 +45,14 @@ def other_builds(
         others.append(
             Alternative(
                 summary=other.summary,
-                why_not="; ".join(why_not(other.broken, question.limits, hourly=hourly))
+                why_not="; ".join(
+                    why_not(
+                        other.broken,
+                        question.limits,
+                        rough=is_rough(other.bill_of_materials),
+                        hourly=hourly,
+                    )
+                )
                 or _why_no_build(other, chosen, hourly=hourly),
                 price_usd=other.price_usd,
                 usd_per_hour=other.usd_per_hour,
@@ -76,12 +84,18 @@ def _why_no_build(other: Build, chosen: Build, *, hourly: bool) -> str:
         said = f"${abs(dearer):,.3g}/h"
     else:
         dearer = other.price_usd - chosen.price_usd
-        said = f"${abs(dearer):,.0f}"
+        said = _apart(other, chosen)
     if dearer > 0:
         return f"{said} more"
     if dearer < 0:
         return f"{said} less, but not best at what was asked for"
     return "same price; more dollars per token, more power or later by name"
+
+
+def _apart(one: Build | TrainingBuild, other: Build | TrainingBuild) -> str:
+    """Say by how much two prices differ, as exactly as both are known."""
+    rough = any(is_rough(each.bill_of_materials) for each in (one, other))
+    return apart(one.price_usd, other.price_usd, rough=rough)
 
 
 def is_within(other: Alternative | TrainingAlternative) -> bool:
@@ -112,7 +126,8 @@ def other_clusters(
         (other,) = question.builds([each.row])
         if other.bill_of_materials == chosen.bill_of_materials:
             continue
-        over = "; ".join(why_not(each.broken, question.limits))
+        rough = is_rough(other.bill_of_materials)
+        over = "; ".join(why_not(each.broken, question.limits, rough=rough))
         others[accelerator] = _of_cluster(other, over or _why_no_cluster(other, chosen))
     return *others.values(), *_without_cluster(question, runs)
 
@@ -126,10 +141,10 @@ def _of_cluster(other: TrainingBuild, reason: str) -> TrainingAlternative:
 def _why_no_cluster(other: TrainingBuild, chosen: TrainingBuild) -> str:
     """Say what a cluster within all limits lacks."""
     dearer = round(other.price_usd - chosen.price_usd)
-    later = other.days - chosen.days
+    later, by = other.days - chosen.days, _apart(other, chosen)
     if dearer > 0:
-        return f"${dearer:,} more" + (f", {span(later)} later" if later > 0 else "")
-    money = f"${-dearer:,} less" if dearer else "same price"
+        return f"{by} more" + (f", {span(later)} later" if later > 0 else "")
+    money = f"{by} less" if dearer else "same price"
     if later > 0:
         return f"{money}, {span(later)} later"
     return money if other.rented else f"{money}; more power"

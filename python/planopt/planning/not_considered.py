@@ -52,7 +52,7 @@ _ODD: Final = NotConsidered(
     what="layouts",
     count=1,
     names=("stages divided among hosts over TCP",),
-    why="engines pass only what pipelines hand on over such networks",
+    why="engines send only activations over TCP",
     help="--allow-odd",
 )
 
@@ -60,7 +60,7 @@ _LESS_POWER: Final = NotConsidered(
     what="layouts",
     count=1,
     names=("cards below their power",),
-    why="they cost the same and do less: they pay where power is short",
+    why="lower power pays only where power is short",
     help="--max-power, or --accelerators ID@WATTS",
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.price_sources import dollars
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
@@ -13,22 +14,23 @@ if TYPE_CHECKING:
 
 
 def why_not(
-    broken: Iterable[Broken], limits: Limits, *, hourly: bool = False
+    broken: Iterable[Broken], limits: Limits, *, rough: bool, hourly: bool = False
 ) -> Iterator[str]:
-    """Say it of each limit, such as ``over budget by $800``."""
+    """Say it of each limit, such as ``over budget by $800``; rough sums with ``~``."""
     for each in broken:
-        yield _said(each, limits, hourly=hourly)
+        yield _said(each, limits, rough=rough, hourly=hourly)
 
 
-def _said(broken: Broken, limits: Limits, *, hourly: bool) -> str:
+def _said(broken: Broken, limits: Limits, *, rough: bool, hourly: bool) -> str:
     group, by = broken.group, broken.amount
     if group == "budget":
-        dollars = float(by / MICRO_USD)
+        usd = float(by / MICRO_USD)
         if hourly:
-            return f"over budget by ${dollars:,.3g}/h"
-        return f"over budget by ${dollars:,.{0 if dollars >= 1 else 2}f}"
+            return f"over budget by ${usd:,.3g}/h"
+        return f"over budget by {dollars(usd, rough=rough, whole=usd >= 1)}"
     if group == "purchase":
-        return f"over the purchase money by ${float(by / MICRO_USD):,.0f}"
+        usd = float(by / MICRO_USD)
+        return f"over the purchase money by {dollars(usd, rough=rough, whole=True)}"
     if group == "power":
         return f"over the power limit by {float(by):,.6g} W"
     if group == "racks":

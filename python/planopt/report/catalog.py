@@ -8,7 +8,7 @@ from planopt.price_list import AGES, COLUMNS, UNDATED, Basis
 from planopt.price_sources import STATUSES
 from planopt.report.numbers import UNKNOWN, count, money, money_per_hour
 from planopt.report.style import head
-from planopt.report.table import Report, Section, Table, listed
+from planopt.report.table import Report, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,35 +46,44 @@ def render_entry(entry: Entity) -> Report:
     rows = [(figure.field, _value(figure), _source(figure)) for figure in entry.figures]
     return Report(
         f"{head(entry.name)}   {entry.kind} `{entry.id}`",
-        Table(("field", "value", "source"), rows),
+        Table(("=field", "value", "source"), rows),
         f"  = file: {entry.file or UNKNOWN}",
     )
 
 
 def render_prices(prices: PriceList, *, listing: bool = False) -> Report:
     """Count the deciding prices by age and status, and list them where asked."""
-    rows = [
+    ages = (f"<={age}" if age in AGES else age for age in COLUMNS)
+    by_age = [
         (
             _KINDS[each.kind],
             count(each.parts),
             *(count(each.by_age[age]) for age in COLUMNS),
-            *(count(each.by_status.get(status, 0)) for status in STATUSES),
             f"{each.of_this_year:.0%}",
         )
         for each in prices.summaries
     ]
-    ages = (f"<={age}" if age in AGES else age for age in COLUMNS)
-    figures = ("priced", *ages, *STATUSES, "this year's")
+    by_status = [
+        (
+            _KINDS[each.kind],
+            *(count(each.by_status.get(status, 0)) for status in STATUSES),
+        )
+        for each in prices.summaries
+    ]
     on_sale = (f"{number} {answer}" for answer, number in prices.on_sale.items())
     return Report(
         head(f"Deciding prices, {prices.condition}"),
-        Table(("", *(f">{title}" for title in figures)), rows),
-        "  this year's: at most a year old, and neither from memory nor assumed",
+        Table(("", *(f">{age}" for age in ("priced", *ages, "this year's"))), by_age),
+        Sentence(
+            "this year's: at most a year old, and neither from memory nor assumed"
+        ),
+        "",
+        Table(("", *(f">{status}" for status in STATUSES)), by_status),
         "",
         head("Accelerators by what their price is"),
         *listed(_of_basis(prices, each) for each in get_args(Basis)),
         "",
-        "Accelerators of which new ones can be bought today: " + ", ".join(on_sale),
+        Sentence(f"Accelerators to be bought new today: {', '.join(on_sale)}", ""),
         *([_each(prices.prices)] if listing else []),
     )
 
@@ -140,7 +149,7 @@ def _in_range(quote: Quoted) -> str:
 def render_counts(counts: Mapping[str, int]) -> Report:
     """Say that every file could be read."""
     said = ", ".join(f"{number} {kind}" for kind, number in counts.items())
-    return Report(f"Every file of the catalogs is in order: {said}.")
+    return Report(Sentence(f"Every file of the catalogs is in order: {said}.", ""))
 
 
 def render_model(written: Mapping[str, Any], *, out: str) -> Report:

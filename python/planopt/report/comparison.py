@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from planopt.price_sources import is_rough
+from planopt.price_sources import apart, is_rough
 from planopt.report.first import assumptions
 from planopt.report.numbers import (
     UNKNOWN,
@@ -187,10 +187,15 @@ def _verdict(
         return [Ends(said, mark=flagged("✘", bad))]
     paid, *others = figures
     first, *dearer = plans
-    told = paid.told or partial(money, whole=True)
     less = ""
     if dearer:
-        less = f" by {told((paid.of(dearer[0]) or 0.0) - (paid.of(first) or 0.0))}"
+        rough = any(is_rough(each.bill_of_materials) for each in plans[:2])
+        least, next_ = (paid.of(each) or 0.0 for each in plans[:2])
+        less = (
+            f" by {paid.told(next_ - least)}"
+            if paid.told
+            else (f" by {apart(least, next_, rough=rough)}")
+        )
     besides = [
         f"{each.wins}: {_name(plan)}"
         for each in others
@@ -278,7 +283,7 @@ def _does(figure: str) -> Callable[[TrainingPlan], float | None]:
 
 _TRAINING: tuple[_Figure[TrainingPlan], ...] = (
     _Figure("Price", lambda plan: plan.price_usd, None, min),
-    _Figure("The run", _run("usd"), partial(money, whole=True), min, "cheapest run"),
+    _Figure("The run", _run("usd"), None, min, "cheapest run"),
     _Figure("Days", _does("days"), days, min, "fastest"),
     _Figure("tok/s", _does("tokens_per_second"), rate, max),
     _Figure("MFU", _does("mfu"), percent, max),

@@ -14,21 +14,22 @@ if TYPE_CHECKING:
 
 def render_difference(found: Difference) -> Report:
     """Show what changed, and what is behind it."""
-    changed = {
-        "The question": found.request,
-        "Assumed": found.assumptions,
-        "Prices": found.prices,
-        "Parts": found.parts,
-        "Layout": found.layout,
-        "What comes of it": found.figures,
-    }
-    titles = ("", ">before", ">after", "?>by")
+    said = ("", "before", "after", "?>by")
+    counted = ("", ">before", ">after", "?>by")
+    changed = (
+        ("The question", said, found.request),
+        ("Assumed", said, found.assumptions),
+        ("Prices", counted, found.prices),
+        ("Parts", counted, found.parts),
+        ("Layout", said, found.layout),
+        ("What comes of it", counted, found.figures),
+    )
     return Report(
         head("The same plan" if found.same else "Two plans"),
         Section("Why", *listed(found.why)),
         *(
             Section(title, Table(titles, [_cells(each) for each in rows]))
-            for title, rows in changed.items()
+            for title, titles, rows in changed
         ),
     )
 

@@ -101,7 +101,8 @@ def _verdict(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
 def _run(evaluation: TrainingDocument) -> list[Block]:
     took = evaluation.days, ends_of(evaluation.intervals.get("days"))
     rows = [Prediction("days", *took, told=days)] if evaluation.days else []
-    return [predictions("PREDICTED RUN", rows), *run_lines(evaluation)]
+    lines = run_lines(evaluation, rough=is_rough(evaluation.bill_of_materials))
+    return [predictions("PREDICTED RUN", rows), *lines]
 
 
 def _load(evaluation: EvaluationDocument) -> list[Block]:

@@ -305,7 +305,8 @@ def _outlasted(plan: Plan) -> list[Parts]:
 
 def _trained(plan: TrainingPlan) -> list[Block]:
     first = plan.deployments[0].evaluation
-    return [promises(plan), _money(plan), *run_lines(first), *_rented_runs(plan)]
+    lines = run_lines(first, rough=is_rough(plan.bill_of_materials))
+    return [promises(plan), _money(plan), *lines, *_rented_runs(plan)]
 
 
 def _money(plan: Plan | TrainingPlan) -> Parts:
@@ -420,7 +421,7 @@ def _cluster(
         price(paid, whole=True),
         days(does.days),
         percent(does.mfu),
-        money(run_usd, whole=True),
+        money(run_usd, rough=is_rough(paid.bill_of_materials), whole=True),
         shortened(why, width() - _OTHER_COLUMNS),
     )
 

@@ -90,7 +90,7 @@ def _below(plan: FleetPlan, saved: str | Path | None) -> list[Block]:
     ]
     dated = plan.oldest_price_date
     known = [
-        (plan.power_watts, f"{watts(plan.power_watts)} of hosts at the end"),
+        (plan.power_watts, f"{watts(plan.power_watts)} of hosts"),
         (plan.kg_co2e, f"{tonnes(plan.kg_co2e)} of their electricity"),
         (dated, f"oldest price {dated}"),
     ]

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.documents.homes import IslandsPlan
-from planopt.report.numbers import count, days, duration, many, money, percent, size
+from planopt.report.numbers import (
+    count,
+    days,
+    duration,
+    many,
+    money,
+    money_per_million,
+    percent,
+    size,
+)
 from planopt.report.screen import Ends
 from planopt.report.style import bad, good, head
 from planopt.report.table import Report, Section, Sentence, Table
@@ -96,7 +105,7 @@ def _line(label: str, *said: str) -> Sentence:
 def _kind(kind: IslandKind) -> Iterable[Block]:
     candidate = kind.candidate
     each = kind.accelerators // kind.machines
-    machines = f"{kind.islands} of {kind.machines} x {kind.id}"
+    machines = f"{kind.islands} islands of {kind.machines} {kind.id} each"
     machines += f" ({each} accelerators each)" if each > 1 else ""
     degrees = {"tp": candidate.tp, "pp": candidate.pp, "dp": candidate.dp}
     divided = " ".join(
@@ -174,8 +183,8 @@ def _of_chains(chains: Chains) -> Iterable[Block]:
     yield _line(
         "Tokens",
         f"{count(chains.output_tokens_per_second)} tokens/s in the mean",
-        f"{count(chains.prompt_tokens_per_second)} of prompts are read meanwhile, "
-        f"{percent(1 - chains.decoding)} of the time",
+        f"{count(chains.prompt_tokens_per_second)} tokens/s of prompts are read in "
+        f"between, in {percent(1 - chains.decoding)} of the time",
     )
     again = "tokens are computed again"
     if chains.recovery == "copies":
@@ -199,11 +208,12 @@ def _of_chains(chains: Chains) -> Iterable[Block]:
         f"{_speed(chains.tokens_per_second_alone)} alone",
         f"{duration(chains.prefill_seconds)} to the first token",
     )
-    power = money(chains.energy_usd_per_million_tokens)
+    power = money_per_million(chains.energy_usd_per_million_tokens)
     yield _line(
         "Money",
-        f"{money(chains.usd_per_million_tokens)} for a million tokens pay for it all",
-        f"{power} for electricity",
+        f"{money_per_million(chains.usd_per_million_tokens)} for a million tokens "
+        "pays for it all",
+        f"{power} pays for the electricity",
         f"{money(chains.usd_per_hour)} an hour",
     )
     unpriced = [kind.id for kind in chains.machines if kind.price_usd is None]
@@ -248,7 +258,7 @@ def _of_lengths(every: Iterable[Chains], best: Chains) -> Iterable[Block]:
             _speed(each.tokens_per_second_per_user_served),
             share_of_time(each.availability),
             count(each.output_tokens_per_second),
-            money(each.usd_per_million_tokens),
+            money_per_million(each.usd_per_million_tokens),
         )
         for each in every
     ]

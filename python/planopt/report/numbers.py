@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.price_sources import dollars
+from planopt.price_sources import MILLION, dollars, three_digits
 from planopt.units import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 UNKNOWN = "-"
 
 _GIGABYTE = 1e9
-_MILLION = 1e6
 _NO_CENTS = 100.0
 """Dollars from which on nobody asks for cents."""
 _KG_PER_TONNE = 1e3
@@ -24,8 +23,6 @@ def money(usd: float | None, *, rough: bool = False, whole: bool = False) -> str
     """Dollars, below a hundred to the cent; a rough sum to three digits."""
     if usd is None:
         return UNKNOWN
-    if rough and usd >= _MILLION:
-        return f"~${_significant(usd / _MILLION)}M"
     return dollars(usd, rough=rough, whole=whole or usd >= _NO_CENTS)
 
 
@@ -34,7 +31,7 @@ def _told(form: str, times: float = 1.0) -> Callable[[float | None], str]:
     return lambda figure: (
         UNKNOWN
         if figure is None
-        else "-" * (figure < 0) + form.format(_significant(abs(figure) * times))
+        else "-" * (figure < 0) + form.format(three_digits(abs(figure) * times))
     )
 
 
@@ -52,10 +49,10 @@ def duration(seconds: float | None) -> str:
     if seconds < 1:
         return milliseconds(seconds)
     if seconds < 2 * _SECONDS_PER_MINUTE:
-        return f"{_significant(seconds)} s"
+        return f"{three_digits(seconds)} s"
     if seconds < 2 * SECONDS_PER_HOUR:
-        return f"{_significant(seconds / _SECONDS_PER_MINUTE)} min"
-    return f"{_significant(seconds / SECONDS_PER_HOUR)} h"
+        return f"{three_digits(seconds / _SECONDS_PER_MINUTE)} min"
+    return f"{three_digits(seconds / SECONDS_PER_HOUR)} h"
 
 
 def size(bytes_: float | None) -> str:
@@ -69,14 +66,14 @@ def watts(power: float | None) -> str:
         return UNKNOWN
     if power < 1e3:
         return f"{power:.0f} W"
-    if power < _MILLION:
-        return f"{_significant(power / 1e3)} kW"
-    return f"{_significant(power / _MILLION)} MW"
+    if power < MILLION:
+        return f"{three_digits(power / 1e3)} kW"
+    return f"{three_digits(power / MILLION)} MW"
 
 
 def many(number: float) -> str:
     """Write a number as it may be typed: ``2T``, ``140B``, ``4.2M``, ``1.5k``."""
-    sizes = ((1e12, "T"), (1e9, "B"), (_MILLION, "M"), (1e3, "k"))
+    sizes = ((1e12, "T"), (1e9, "B"), (MILLION, "M"), (1e3, "k"))
     for size_, prefix in sizes:
         if number >= size_:
             return f"{number / size_:.3g}{prefix}"
@@ -87,7 +84,7 @@ def tonnes(kilograms: float | None) -> str:
     """Mass of carbon dioxide and its equivalents."""
     if kilograms is None:
         return UNKNOWN
-    return f"{_significant(kilograms / _KG_PER_TONNE)} t CO2e"
+    return f"{three_digits(kilograms / _KG_PER_TONNE)} t CO2e"
 
 
 def count(number: float | None) -> str:
@@ -103,18 +100,6 @@ def share(fraction: float | None) -> str:
 def percent(fraction: float | None, *, sign: str = "") -> str:
     """Fraction as per cent with one digit behind the point; ``+`` signs a gain too."""
     return UNKNOWN if fraction is None else f"{fraction:{sign}.1%}"
-
-
-def _significant(number: float) -> str:
-    """Three significant digits, no digits behind the point from a hundred on."""
-    magnitude = abs(number)
-    if magnitude >= 99.95 or magnitude == 0:
-        return f"{number:,.0f}"
-    if magnitude >= 9.995:
-        return f"{number:.1f}"
-    if magnitude >= 0.9995:
-        return f"{number:.2f}"
-    return f"{number:#.3g}"
 
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))

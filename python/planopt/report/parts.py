@@ -297,7 +297,9 @@ def found(load: UnderLoad | None) -> list[str]:
 def carried(load: UnderLoad) -> str:
     """Say what is served under a load, or could be of a larger one."""
     most = "at most " if load.overloaded else ""
-    kept = "" if load.goodput is None else f", {percent(load.goodput)} kept all"
+    kept = (
+        "" if load.goodput is None else f", {percent(load.goodput)} keep every promise"
+    )
     return (
         f"{most}{rate(load.requests_per_second)} requests/s, "
         f"{rate(load.tokens_per_second)} tok/s in all{kept}"

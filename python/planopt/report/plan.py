@@ -249,7 +249,7 @@ def _epilogue(plan: PlanDocument) -> list[Block]:
         assumed(plan.assumed),
         not_considered(plan.not_considered),
         Section(
-            "80 % prediction interval",
+            "80% prediction interval",
             Sentence(plan.accuracy.statement if plan.accuracy else ""),
         ),
         warnings(plan.warnings),

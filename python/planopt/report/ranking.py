@@ -5,31 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from planopt.report.numbers import UNKNOWN, money_per_million, size
+from planopt.report.numbers import UNKNOWN, money_per_million, rate
+from planopt.report.parts import GB
 from planopt.report.style import head
-from planopt.report.table import Report, Sentence, Table
+from planopt.report.table import Report, Sentence, Table, beside
 
 if TYPE_CHECKING:
     from planopt.documents.ranking import Ranking, Standing, Value
 
-_BAR = 16  # characters of the longest bar
+_BAR = 16  # characters of the longest bar, where there is room
 _ROW, _BAND, _LABELS, _WIDTH = 22, 5, 260, 860  # pixels of the chart
 _COLOURS = {"new": "#1b6ca8", "used": "#6aa84f", "rented": "#c27c0e"}
 
 
 def render_ranking(ranking: Ranking) -> Report:
     """Lay a ranking out for a terminal."""
-    rows = [
+    cells = [
         (
             each.accelerator,
-            size(each.memory_bytes),
+            f"{rate(each.memory_bytes / GB)} GB",
             _needed(each),
             *(_paid(value) for value in (each.new, each.used, each.rented)),
-            "#" * max(1, round(_BAR * each.best)),
         )
         for each in ranking.standings
     ]
-    titles = ("", ">memory", ">needs", ">new", ">used", ">rented", "tokens per dollar")
+    titles = ("memory", "needs", "new", "used", "rented")
+    room = min(beside(("", *titles), cells), _BAR)
+    rows = [
+        (*row, "#" * max(1, round(room * each.best)))
+        for row, each in zip(cells, ranking.standings, strict=True)
+    ]
     said = (
         f"$ per million tokens at {ranking.context_tokens:,} tokens of context, "
         f"with the host's share, over {ranking.years:g} years busy "
@@ -40,7 +45,7 @@ def render_ranking(ranking: Ranking) -> Report:
     without = f"without a price, or too small: {', '.join(ranking.without)}"
     return Report(
         head(f"Tokens per dollar, {ranking.model}"),
-        Table(titles, rows),
+        Table(("=", *(f">{each}" for each in titles), "=best"), rows),
         Sentence(said),
         *([Sentence(without)] if ranking.without else []),
     )

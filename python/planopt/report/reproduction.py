@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-_TITLES = ("figure", "article", ">exact", ">ours", ">off by", ">chained", "unit")
+_TITLES = ("figure", "article", ">exact", ">ours", ">off by", "+>chained", "unit")
 
 # How far a derived figure may be off.
 _TOLERANCE = 0.005
@@ -31,7 +31,7 @@ def render_reproduction(rows: Sequence[Row]) -> Report:
 
 def _topic(topic: str, rows: Sequence[Row]) -> Section:
     notes = (f"{row['id']}: {row['note']}" for row in rows if row.get("note"))
-    table = Table(_TITLES, [_cells(row) for row in rows])
+    table = Table(_TITLES, [_cells(row) for row in rows], hyphens=True)
     return Section("", head(topic), table, Section("", *listed(notes)))
 
 

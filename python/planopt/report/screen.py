@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planopt.report.numbers import UNKNOWN, rate
 from planopt.report.style import head, seen, warn
-from planopt.report.table import Table, laid, shortened, width
+from planopt.report.table import Table, beside, laid, shortened, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -143,11 +143,8 @@ _SHORTEST_BAR, _LONGEST_BAR = 8, 30
 def predictions(title: str, rows: Sequence[Prediction]) -> Table:
     """Put asked, predicted and interval of each in a row, and draw them."""
     cells = [row.cells for row in rows]
-    titles = (title, "ASKED", "PREDICTED", "80 % INTERVAL")
-    taken = sum(
-        max(map(len, column)) + 2 for column in zip(titles, *cells, strict=True)
-    )
-    room = min(width() - taken - 2, _LONGEST_BAR)
+    titles = (title, "ASKED", "PREDICTED", "80% INTERVAL")
+    room = min(beside(titles, cells), _LONGEST_BAR)
     drawn = [(*each, row.bar(room)) for each, row in zip(cells, rows, strict=True)]
     heads = (title, "?>ASKED", *(f">{each}" for each in titles[2:]), "?=")
     return Table(heads, drawn, wraps=False)

@@ -50,7 +50,7 @@ def render_frontier(
         return Report(f"{count(len(rows))} rows written to {saved}")
     axes = TRAINED if "days" in rows[0] else SERVED
     best = axes.front(rows)
-    said = f"✔ {count(len(best))} that no other beats, of {count(len(rows))}"
+    said = f"✔ {count(len(best))} choices that no other beats, of {count(len(rows))}"
     screen: list[Block] = [Ends(said, mark=flagged("✔", good)), Ends(f"  {axes.says}")]
     screen += ["", *Plot(rows, best, axes).lines()] if len(rows) > 1 else []
     if details:
@@ -90,7 +90,7 @@ def _cell(value: object) -> str:
 def render_sweep(result: SweepResult) -> Report:
     """Lay out the result of `planopt.sweeps.sweep`."""
     lines = [
-        head(f"{result.candidates:,} candidates in {result.chunks} chunks"),
+        head(f"{result.candidates:,} candidates, chunks: {result.chunks:,}"),
         f"  evaluated  {result.evaluated:,}",
         f"  rejected   {result.rejected:,}",
         f"  front      {result.front:,} rows in {result.folder}/front.parquet",

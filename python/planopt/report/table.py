@@ -127,13 +127,14 @@ class Table:
     ``?`` before it all is left out where none of its cells says anything, one with
     ``+`` where there is no room. ``=`` keeps its cells whole; those of the others wrap
     where the table would leave the terminal, or are shortened where they may not.
-    ``chosen`` marks the first row.
+    ``chosen`` marks the first row; with ``hyphens`` cells may break behind one.
     """
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
     wraps: bool = True
     chosen: bool = False
+    hyphens: bool = False
 
     def lines(self) -> list[str]:
         """Align the columns."""
@@ -149,7 +150,7 @@ class Table:
                 columns.remove(extra)
         _narrow(columns)
         first, *rest = (
-            _row(cells, columns, wraps=self.wraps)
+            _row(cells, columns, wraps=self.wraps, hyphens=self.hyphens)
             for cells in zip(*(each.cells for each in columns), strict=True)
         )
         if self.chosen and rest:
@@ -187,6 +188,12 @@ def shortened(text: str, room: int) -> str:
     return text[: room - len(_CUT)] + _CUT
 
 
+def beside(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> int:
+    """Say how much room the columns of a table leave to one more."""
+    columns = zip(titles, *rows, strict=True)
+    return width() - len(_INDENT) - sum(max(map(len, e)) + len(_GAP) for e in columns)
+
+
 def _room(columns: Sequence[_Column]) -> int:
     return width() - len(_INDENT) - len(_GAP) * (len(columns) - 1)
 
@@ -201,10 +208,12 @@ def _narrow(columns: Sequence[_Column]) -> None:
         widest.width -= 1
 
 
-def _row(cells: Sequence[str], columns: Sequence[_Column], *, wraps: bool) -> list[str]:
+def _row(
+    cells: Sequence[str], columns: Sequence[_Column], *, wraps: bool, hyphens: bool
+) -> list[str]:
     broken = [
         # A column in which nothing is said has no width, but its cells have lines.
-        textwrap.wrap(cell, max(each.width, 1), break_on_hyphens=False) or [""]
+        textwrap.wrap(cell, max(each.width, 1), break_on_hyphens=hyphens) or [""]
         if wraps
         else [cell if seen(cell) <= each.width else shortened(cell, each.width)]
         for cell, each in zip(cells, columns, strict=True)

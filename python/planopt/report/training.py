@@ -63,7 +63,7 @@ def _recomputed(recompute: str) -> str:
     return f"{recompute} recomputation"
 
 
-def run_lines(evaluation: TrainingEvaluation) -> list[Block]:
+def run_lines(evaluation: TrainingEvaluation, *, rough: bool) -> list[Block]:
     """Say in four lines how fast a run is, where time and memory go, what it takes."""
     of, expected = evaluation.run, evaluation.failures.expected
     rented = evaluation.cost.price_usd == 0
@@ -71,7 +71,8 @@ def run_lines(evaluation: TrainingEvaluation) -> list[Block]:
     used += f" ({rate(evaluation.model_tflops_per_accelerator)} TFLOP/s each)"
     fast = f"{rate(evaluation.tokens_per_second)} tok/s"
     useful = f"goodput {percent(evaluation.goodput)}"
-    paid = f"{money(of.usd, whole=True)} {'of rent' if rented else 'of its life'}"
+    paid_for = "of rent" if rented else "of the cluster's life"
+    paid = f"{money(of.usd, rough=rough, whole=True)} {paid_for}"
     whole = [
         (of.usd, paid),
         (of.accelerator_hours, f"{count(of.accelerator_hours)} accelerator-hours"),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 
 _ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">Spearman", ">floor")
+_ERRORS_OF_PARTS = (
+    *(">n", "+>of", ">MAPE", ">median", "+>p90", ">bias", "+>Spearman", "+>floor"),
+)
 _PARTS_SHOWN = 4  # of a derivation
 
 
@@ -33,7 +36,7 @@ def render_validation(errors: Validation) -> Report:
 
 
 def _dataset(dataset: Dataset) -> list[Section]:
-    of_parts = ("metric", "accelerator", "model", "engine", *_ERRORS)
+    of_parts = ("metric", "accelerator", "model", "+engine", *_ERRORS_OF_PARTS)
     parts = [
         (each.metric, each.accelerator, each.model, each.engine, *_cells(each.errors))
         for each in dataset.parts
@@ -44,7 +47,7 @@ def _dataset(dataset: Dataset) -> list[Section]:
         Section("", _metrics(dataset.metrics)),
         Section("layout searched, no threshold", _metrics(dataset.searched)),
         Section("marked, no threshold", _metrics(dataset.outside)),
-        Section("intervals at 80 %", _calibration(dataset.calibration)),
+        Section("intervals at 80%", _calibration(dataset.calibration)),
         Section("", Table(of_parts, parts)),
         Section("furthest off", *listed(map(_furthest, dataset.worst))),
         Section("", Table((">rows", "not predicted because"), skipped)),
@@ -71,7 +74,7 @@ def _calibration(found: Iterable[Calibration]) -> Table:
         for each in found
     ]
     columns = ("metric", "class", ">n", ">inside", ">width", ">score")
-    return Table((*columns, ">tenths of what was predicted"), rows)
+    return Table((*columns, "+>tenths of what was predicted"), rows)
 
 
 def _furthest(each: Worst) -> str:

@@ -53,12 +53,14 @@ def test_builds_over_a_limit_say_why_not(unit: MakeUnit) -> None:
         stock={"x": 1},
     )
     (build,) = builds([unit()], asked, 5)
-    assert tuple(why_not(build.broken, asked)) == (
+    assert tuple(why_not(build.broken, asked, rough=False)) == (
         "over budget by $800",
         "over the power limit by 100 W",
         "over the rack limit by 1 U",
         "needs 2 accelerators where the limit is 1",
         "needs 2 x where the stock is 1",
     )
+    rough, *_ = why_not(build.broken, asked, rough=True)
+    assert rough == "over budget by ~$800"
     (build,) = builds([unit()], Limits(users=8), 5)
     assert build.broken == ()
