@@ -213,7 +213,7 @@ def _model_limit(question: ServingQuestion, detail: str | None) -> Limit:
     problem, model = question.problem, _model(question)
     weights = problem.weights or model.weights
     billions = model.parameters / 1e9
-    value = f"{problem.model} in {weights}: {billions:.1f}e9 parameters"
+    value = f"{problem.model} in {weights}: {billions:.1f}B parameters"
     return Limit(name="model", value=value, detail=detail)
 
 
@@ -458,7 +458,7 @@ def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
     known = question.catalog.model(problem.model, problem.kv_heads)
     billions = known.parameters / 1e9
     value = (
-        f"{problem.model}, {billions:.1f}e9 parameters, {problem.tokens:.3g} "
+        f"{problem.model}, {billions:.1f}B parameters, {problem.tokens / 1e9:,.3g}B "
         f"tokens, {problem.global_batch} sequences of {problem.seq_len} a step"
     )
     yield Limit(name="model", value=value)

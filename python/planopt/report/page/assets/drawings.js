@@ -188,6 +188,7 @@ function columnsOf(width, height, columns, { title, say }) {
     { y, parts } = axes(width, height, null, up, 64);
   const step = (width - 76) / columns.length,
     wide = Math.min(step * 0.6, 64);
+  let before = { end: 0, top: 0 };
   columns.forEach((column, at) => {
     const middle = 64 + step * (at + 0.5);
     let from = 0;
@@ -196,7 +197,10 @@ function columnsOf(width, height, columns, { title, say }) {
           .place) }));
       from += part.figure;
     }
-    parts.push(text(middle, y(from) - 5, say(from), { "text-anchor": "middle", class: "strong" }),
+    const half = say(from).length * 3.6, touches = middle - half < before.end && Math.abs(y(from) - 5 - before.top) < 14;
+    const top = touches ? Math.min(before.top - 14, y(from) - 5) : y(from) - 5;
+    before = { end: middle + half, top };
+    parts.push(text(middle, top, say(from), { "text-anchor": "middle", class: "strong" }),
       text(middle, height - 25, column.name, { "text-anchor": "middle" }));
   });
   return { height, parts };

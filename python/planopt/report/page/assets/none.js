@@ -1,7 +1,7 @@
 // The answer that there is no plan: what is in the way, and what would change it.
 function inConflict({ binding, note }) {
   if (!binding.length && !note) return null;
-  const limits = binding.map((each) => [html("b", { class: "bad" }, `${each.name} `), each.value, each.detail && html("small", {}, each.detail)]);
+  const limits = binding.map((each) => [html("b", { class: "bad" }, `${each.name} `), times(each.value), each.detail && html("small", {}, each.detail)]);
   return card("Limits in conflict", "Without any one of these there is a plan.", list(note ? [...limits, note] : limits));
 }
 /** Takes a change up, where a page can ask again. */

@@ -19,7 +19,7 @@ function pair(first, second, sizes = ["wide", "narrow"]) {
 const HALVES = ["half", "half"];
 const flowing = (of) => { of.classList.add("flows"); return of; };
 /** Texts as people write them: `×` for counts, code where it is typed. */
-const times = (said) => said.replace(/(\d)x (?=\S)/g, "$1 × ").replace(/ x (?=\S)/g, " × ");
+const times = (said) => said.replace(/(\d)x (?=\S)/g, "$1 × ").replace(/ x (?=\S)/g, " × ").replace(/^<= /, "≤ ").replace(/^>= /, "≥ ");
 const marked = (said) => times(said).split("`").map((part, at) => (at % 2 ? html("code", {}, part) : part));
 /** Options as they are typed, none broken inside. */
 const typed = (options) => html("code", {}, Object.entries(options).map(([name, value], at) => [at ? " " : "", html(
@@ -262,7 +262,7 @@ function bill(plan) {
   const paid = (each) => (each.kind === "instance" ? [hourly(each.unit_usd_per_hour), hourly(each.usd_per_hour)]
     : [money(each.unit_price_usd), money(each.price_usd)]);
   const rows = lines.map((each) => ({
-    cells: [[each.name, html("small", {}, each.kind)], count(each.quantity), ...paid(each), priceFrom(each, day)],
+    cells: [[each.name, html("small", {}, each.kind.replaceAll("_", " "))], count(each.quantity), ...paid(each), priceFrom(each, day)],
   }));
   const owned = lines.some((each) => each.kind !== "instance");
   const sources = lines.map((each) => [each.name, sourceOf(each, plan.facts)]).filter(([, cite]) => cite)
