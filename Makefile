@@ -133,7 +133,7 @@ homes: ## Write docs/explanation/homes.md: the article's last chapter (five minu
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.homes
 
 site: ## The documentation as a site in target/site; a link that leads nowhere fails
-	$(BIN)/pip install --quiet 'mkdocs-material>=9.5'
+	$(BIN)/pip install --quiet 'mkdocs-material>=9.5' 'mkdocstrings[python]>=0.29'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file .ci/mkdocs.yml
 
 coverage: ## Lines that tests reach in MINUTES=25: of Python without browser and cluster, of the core by cargo-tarpaulin

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
+import re
+from pathlib import Path
 
 import planopt
 
@@ -22,3 +25,13 @@ def test_every_name_is_there_and_can_be_used() -> None:
     assert planopt.__version__.count(".") == 2
     for name in set(planopt.__all__) - {"__version__"}:
         assert callable(getattr(planopt, name)), name
+
+
+def test_the_page_of_the_api_has_every_function_where_it_is() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text()
+    listed = set(re.findall(r"^::: (\S+)", page, re.M))
+    public = [getattr(planopt, name) for name in planopt.__all__]
+    functions = [each for each in public if inspect.isfunction(each)]
+    assert {f"{each.__module__}.{each.__qualname__}" for each in functions} <= listed
+    for name in listed:
+        assert pkgutil.resolve_name(name), name
