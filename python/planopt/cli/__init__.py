@@ -22,9 +22,14 @@ def main(arguments: list[str] | None = None) -> None:
         from planopt.cli.streams import take_over
 
         take_over()
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        from planopt.cli.start import start
+
+        sys.exit(start())
     from planopt.cli.program import run
 
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(run(given))
 
 
 def _quiet(shown: Callable[..., object]) -> Callable[..., object]:

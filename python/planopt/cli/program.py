@@ -22,18 +22,6 @@ one. Exit codes: 0 done, 1 no plan meets the question, 2 wrong input, 70 interna
 130 interrupted.
 """
 
-_START = """\
-planopt: the cheapest cluster that serves or trains a language model, with proof
-
-  Serve         planopt solve --model llama-3.3-70b --target 20tok/s
-  Train         planopt train --model llama-2-70b --tokens 2T --deadline 30d
-  What I have   planopt evaluate serving --accelerator rtx-4090 --tp 4 --pp 2
-
-  Look at it    planopt explore            in the browser, answers change live
-  Compare       planopt compare --accelerators l40s,h100-sxm --target 5tok/s
-  All commands  planopt --help"""
-"""What stands there where nothing is asked: three questions to start from."""
-
 _KIND = argument("kind", "[KIND]", ", ".join(KINDS), required=False)
 _FILES = argument("files", "FILE...", several=True)
 _FLEET = argument("file", "fleet.toml", "Demands, hardware and limits")
@@ -87,7 +75,6 @@ _CATALOG = (
 _app = typer.Typer(
     name="planopt",
     help=_HELP,
-    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -104,9 +91,8 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - how an option calls 
 
 @_app.callback()
 def _planopt(
-    asked: typer.Context,
     *,
-    version: Annotated[  # noqa: ARG001 - its callback prints it
+    version: Annotated[
         bool,
         typer.Option(
             "--version",
@@ -115,9 +101,7 @@ def _planopt(
             is_eager=True,
         ),
     ] = False,
-) -> None:
-    if asked.invoked_subcommand is None:
-        answer(_START)
+) -> None: ...
 
 
 def _group(name: str, help: str, commands: tuple[Command, ...]) -> TyperGroup:
