@@ -28,7 +28,7 @@ def test_a_plan_tells_one_price_of_a_token_and_verifies_it() -> None:
     assert plan.cost.usd_per_hour is not None
     per_million = plan.cost.usd_per_hour / tokens * 1e6
     assert plan.cost.usd_per_million_tokens == pytest.approx(per_million)
-    assert f"${per_million:#.3g} per million" in str(render_plan(plan, details=True))
+    assert f"${per_million:#.3g}/Mtok" in str(render_plan(plan, details=True))
     assert not planopt.verify(plan).mismatches
 
 

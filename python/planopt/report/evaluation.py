@@ -21,24 +21,19 @@ from planopt.report.parts import (
     assumed,
     bill,
     carried,
-    causes,
-    cost,
-    figures,
     found,
-    latencies,
     layout,
+    prompt_line,
     time_and_memory,
-    time_line,
     warnings,
 )
-from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions
+from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions, whole
 from planopt.report.style import bad, faint, good, warn
 from planopt.report.table import Report, Section, Sentence, Table
 from planopt.report.training import (
     layers,
     run,
     run_lines,
-    training_figures,
     training_layout,
 )
 
@@ -53,11 +48,12 @@ def render_evaluation(
 ) -> Report:
     """Lay the first screen of an evaluation out, or all that is known of it."""
     explained = Section("", *derivation(evaluation.derivation))
+    does = _run(evaluation) if evaluation.kind == "training" else _load(evaluation)
+    told = [*does, *_paid(evaluation)]
     screen: list[Block] = [
         *_verdict(evaluation),
         "",
-        *(_run(evaluation) if evaluation.kind == "training" else _load(evaluation)),
-        *_paid(evaluation),
+        *(whole(told) if details else told),
         *([""] if evaluation.bill_of_materials else []),
         *assumptions(evaluation.assumed, evaluation.warnings),
         Ends("", faint("--details · --explain · --json")),
@@ -120,10 +116,8 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
         shown += [] if load.overloaded else [_latencies(evaluation, load)]
         shown += [Parts("Load", [carried(load), f"by {load.by}"])]
         shown += [Parts("Cache", cache)] if (cache := found(load)) else []
-    prefill = evaluation.prefill
-    prompt = time_line("Prefill", prefill.seconds, causes(prefill))
-    pool = _prefill_pool(evaluation)
-    return [*shown, *time_and_memory(evaluation), prompt, *pool]
+    does = [*time_and_memory(evaluation), prompt_line(evaluation)]
+    return [*shown, *does, *_prefill_pool(evaluation)]
 
 
 def _latencies(evaluation: EvaluationDocument, load: UnderLoad) -> Table:
@@ -159,23 +153,13 @@ def _paid(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
 
 
 def _details(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
-    """Show where time and memory go, latencies, the bill, and all that was assumed."""
+    """Show what else it does, the bill, and all that was assumed."""
+    does: list[Block] = []
     if evaluation.kind == "training":
-        does: list[Block] = [
-            *layers(evaluation.mixed),
-            *training_figures(evaluation),
-            *run(evaluation),
-        ]
-    else:
-        does = [
-            *figures(evaluation),
-            *latencies(evaluation),
-        ]
+        does = [*layers(evaluation.mixed), *run(evaluation)]
     return [
-        "",
         *does,
         Section("", bill(evaluation.bill_of_materials)),
-        *cost(evaluation.cost, evaluation.power_watts),
         assumed(evaluation.assumed),
         warnings(evaluation.warnings),
     ]

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import asdict
 
-from planopt.documents.parts import PlanCost
 from planopt.price_sources import is_rough
 from planopt.report.numbers import (
     count,
+    duration,
     many,
     milliseconds,
     money,
     money_per_hour,
-    money_per_million,
     percent,
     rate,
-    size,
     tonnes,
-    watts,
 )
 from planopt.report.screen import Parts
 from planopt.report.style import warn
-from planopt.report.table import Section, Sentence, SideBySide, Table, listed
+from planopt.report.table import Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from planopt.documents.evaluation import (
         Deployment,
@@ -39,14 +37,13 @@ if TYPE_CHECKING:
         Assumed,
         BomLine,
         Candidate,
-        Cost,
         NotConsidered,
+        PlanCost,
         PlanWarning,
     )
     from planopt.documents.training import TrainingMemory
     from planopt.report.table import Block
 
-_BAR = 12  # characters of the longest bar
 GB = 1e9
 _BEHIND = {"host": "memory", "disk": "disks"}
 UNEVEN = 1.2  # times the mean work beyond which the busiest replica is told
@@ -121,27 +118,6 @@ def known(*parts: tuple[float | None, str]) -> str:
 # --- Where time and memory go ---------------------------------------------------------
 
 
-def figures(evaluation: ServingEvaluation) -> list[Block]:
-    """Show where a token's time and an accelerator's memory go, side by side."""
-    return [
-        SideBySide(_time(evaluation), held(evaluation.memory)),
-        *_prompt(evaluation),
-    ]
-
-
-def bars(
-    parts: Mapping[str, float | None], told: Callable[[float], str], wide: int
-) -> list[str]:
-    """Show parts of a time, each with a bar as long as its share of the longest."""
-    there = {name: seconds for name, seconds in parts.items() if seconds}
-    longest = max(there.values(), default=0.0)
-    lines = (
-        f"  {name:<{wide}}{told(seconds):>10}  {'#' * round(_BAR * seconds / longest)}"
-        for name, seconds in there.items()
-    )
-    return [line.rstrip() for line in lines]
-
-
 _HELD = {
     "weights_bytes": "weights",
     "kv_cache_bytes": "KV cache",
@@ -151,17 +127,6 @@ _HELD = {
     "overhead_bytes": "overhead",
     "host_bytes": "in the host",
 }
-
-
-def held(memory: Memory | TrainingMemory | None) -> list[str]:
-    """Show what an accelerator's memory holds, and the host's for it, if anything."""
-    if memory is None:
-        return []
-    total, capacity = size(memory.total_bytes), size(memory.capacity_bytes)
-    return [
-        f" Memory per accelerator  {total} of {capacity} usable",
-        *(f"  {name:<14}{size(taken):>12}" for name, taken in _of_memory(memory)),
-    ]
 
 
 def _of_memory(memory: Memory | TrainingMemory) -> list[tuple[str, float]]:
@@ -195,7 +160,7 @@ def time_line(
     return Parts(label, [f"{all_of_it}: {said[0]}", *said[1:]] if said else [all_of_it])
 
 
-def time_and_memory(evaluation: ServingEvaluation) -> list[Block]:
+def time_and_memory(evaluation: ServingEvaluation) -> list[Parts]:
     """Say in two lines where a token's time and an accelerator's memory go."""
     token = evaluation.decode.tpot_seconds
     return [
@@ -204,23 +169,22 @@ def time_and_memory(evaluation: ServingEvaluation) -> list[Block]:
     ]
 
 
+def prompt_line(evaluation: ServingEvaluation) -> Parts:
+    """Say in a line what reading a prompt alone takes, and a step beside its last."""
+    of, mixed = evaluation.prefill, evaluation.mixed
+    alone = time_line("Prefill", of.seconds, causes(of))
+    if mixed is None or not mixed.chunk_tokens:
+        return alone
+    beside = f"{duration(mixed.step_seconds)} a step beside tokens"
+    return replace(alone, parts=[*alone.parts, beside])
+
+
 def _of_a_token(evaluation: ServingEvaluation) -> dict[str, float | None]:
     decode = evaluation.decode
     # Steps of a token: two where batches take turns, a part of one where it is drafted.
     steps = (decode.tpot_seconds or 0.0) / (decode.step_seconds or 1.0)
     every = causes(decode) | {"waiting": decode.waiting_seconds}
     return {name: seconds and seconds * steps for name, seconds in every.items()}
-
-
-def _time(evaluation: ServingEvaluation) -> list[str]:
-    decode, mixed = evaluation.decode, evaluation.mixed
-    lines = [
-        f" TPOT                 {milliseconds(decode.tpot_seconds)}",
-        *bars(_of_a_token(evaluation), milliseconds, 15),
-    ]
-    if mixed is not None and mixed.chunk_tokens:
-        lines.append(f"  mixed step     {milliseconds(mixed.step_seconds):>10}")
-    return lines
 
 
 def causes(parts: TimeParts) -> dict[str, float | None]:
@@ -232,20 +196,6 @@ def causes(parts: TimeParts) -> dict[str, float | None]:
         "offload": parts.offload_seconds,
         "host": parts.host_seconds,
     }
-
-
-def _prompt(evaluation: ServingEvaluation) -> list[Block]:
-    """Show what prefill of one prompt alone takes, and of what."""
-    prefill = evaluation.prefill
-    if prefill.seconds is None:
-        return []
-    said = [
-        f"{cause} {milliseconds(seconds)}"
-        for cause, seconds in causes(prefill).items()
-        if seconds
-    ]
-    text = "   ".join([f" Prefill  {milliseconds(prefill.seconds)}", *said])
-    return [Sentence(text, "", "  ")]
 
 
 def latencies(evaluation: ServingEvaluation) -> list[str]:
@@ -348,28 +298,15 @@ def _where_from(line: BomLine) -> str:
     return ", ".join(part for part in (line.source, range_) if part)
 
 
-def cost(
-    of: Cost,
-    power: float | None,
-    *,
-    rented: bool = False,
-    kg_co2e_per_year: float | None = None,
-) -> list[str]:
-    """Say what it costs to run; what a token does under a load, where there is one."""
-    span = "on average" if rented else "amortized (TCO)"
-    per_million = of.usd_per_million_tokens
-    said = known(
-        (of.usd_per_hour, f"{money_per_hour(of.usd_per_hour)} {span}"),
-        (per_million, f"{money_per_million(per_million)} per million tokens"),
-        (power, f"{watts(power)} at full load"),
-        (kg_co2e_per_year, f"{tonnes(kg_co2e_per_year)} a year"),
-    )
-    parts = of.parts if isinstance(of, PlanCost) else ()
-    each = (
-        f"{part.name.replace('_', ' ')} {money(part.usd_per_hour)}" for part in parts
-    )
-    lines = [f"  {said}"] if said else []
-    return [*lines, f"  an hour: {' · '.join(each)}"] if len(parts) > 1 else lines
+def cost(of: PlanCost, kg_co2e_per_year: float | None) -> list[Block]:
+    """Say what an hour consists of, and what the electricity of a year emits."""
+    each = [
+        f"{part.name.replace('_', ' ')} {money_per_hour(part.usd_per_hour)}"
+        for part in of.parts
+    ]
+    emitted = [] if kg_co2e_per_year is None else [f"{tonnes(kg_co2e_per_year)} a year"]
+    lines = Parts("Hourly", each), Parts("Carbon", emitted)
+    return [line.whole() for line in lines if line.parts]
 
 
 # --- What to know besides -------------------------------------------------------------

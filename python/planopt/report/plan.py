@@ -23,19 +23,21 @@ from planopt.report.parts import (
     bill,
     cost,
     deployment_line,
-    figures,
     latencies,
     not_considered,
     price,
+    prompt_line,
     purchase,
+    time_and_memory,
     warnings,
 )
 from planopt.report.pools import pools
 from planopt.report.renting import prices, rent_or_buy, rented_runs, steps
+from planopt.report.screen import whole
 from planopt.report.style import bad, good
 from planopt.report.sureness import measuring, risks
 from planopt.report.table import Report, Section, Sentence, Table, listed
-from planopt.report.training import run, training_figures, training_layout
+from planopt.report.training import run, training_layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,13 +65,14 @@ def render_plan(
         return Report(first_screen(plan, saved))
     every: list[Block]
     every = _training(plan) if plan.kind == "training" else _serving(plan)
-    return Report(first_screen(plan, saved), *every, *_epilogue(plan))
+    return Report(*first_screen(plan, saved).whole(), *every, *_epilogue(plan))
 
 
 def _serving(plan: Plan) -> list[Block]:
     pooled = Section("Colocated or disaggregated", *pools(plan))
     if plan.status == "infeasible":
         return [_nearest(plan), pooled]
+    several = len(plan.deployments) > 1
     return [
         *(
             block
@@ -77,18 +80,14 @@ def _serving(plan: Plan) -> list[Block]:
             for block in (
                 "",
                 Sentence(layout, " "),
-                *figures(each.evaluation),
+                *(whole(time_and_memory(each.evaluation)) if several else ()),
+                prompt_line(each.evaluation).whole(),
                 *latencies(each.evaluation),
             )
         ),
         "",
         bill(plan.bill_of_materials),
-        *cost(
-            plan.cost,
-            plan.power_watts,
-            rented=plan.price_usd == 0,
-            kg_co2e_per_year=plan.kg_co2e_per_year,
-        ),
+        *cost(plan.cost, plan.kg_co2e_per_year),
         Section("A step of each limit", steps(plan)),
         Section("If prices or assumptions move", *prices(plan)),
         Section("Rent or buy", *rent_or_buy(plan.rent_or_buy)),
@@ -107,10 +106,7 @@ def _nearest(plan: PlanDocument) -> Block:
 def _training(plan: TrainingPlan) -> list[Block]:
     return [
         _nearest(plan),
-        *(
-            Section("", *training_figures(each.evaluation), *run(each.evaluation))
-            for each in plan.deployments
-        ),
+        *(Section("", *run(each.evaluation)) for each in plan.deployments),
         Section("", *([bill(plan.bill_of_materials)] if plan.deployments else [])),
         Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),
         Section("Batches of the range", *_batches(plan)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planopt.report.numbers import UNKNOWN, rate
 from planopt.report.style import head, seen, warn
-from planopt.report.table import Table, beside, laid, shortened, width
+from planopt.report.table import Sentence, Table, beside, laid, shortened, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,6 +64,13 @@ class Parts:
         said = start + " · ".join([*shown, *([f"{rest} more"] if rest else [])])
         return [self.mark(said)]
 
+    def whole(self) -> Block:
+        """Say all of them, on as many lines as that takes."""
+        if not self.parts:
+            return self
+        said = f"{self.label:<{_LABEL}}  {' · '.join(self.parts)}"
+        return Sentence(said, self.indent, " " * (len(self.indent) + _LABEL + 2))
+
 
 class Screen:
     """Blocks on so many lines at most: the rows of the table amid them give way."""
@@ -78,6 +85,10 @@ class Screen:
         self._height, self._best = height, best
         self._above, self._below = above, below
 
+    def whole(self) -> list[Block]:
+        """Say all of what is above the table, which stands elsewhere then."""
+        return [*whole(self._above), "", *self._below]
+
     def lines(self) -> list[str]:
         """Lay them out."""
         above, below = laid(self._above), laid(self._below)
@@ -85,6 +96,11 @@ class Screen:
         rows = self._best.rows[: max(room, _FEWEST)]
         amid = replace(self._best, rows=rows).lines()
         return [*above, *(["", *amid] if amid else []), "", *below]
+
+
+def whole(blocks: Iterable[Block]) -> list[Block]:
+    """Say all parts of each."""
+    return [each.whole() if isinstance(each, Parts) else each for each in blocks]
 
 
 def flagged(mark: str, colour: Callable[[str], str]) -> Callable[[str], str]:

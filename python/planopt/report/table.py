@@ -22,7 +22,6 @@ _INDENT = "  "
 _NARROWEST_COLUMN = 16
 _WANTED = 25
 """What a column of text is to keep before others are left out."""
-_BETWEEN_BLOCKS = 4
 _KINDS = "?+>="
 _CUT = " ..."
 _OPEN_END = " ,;:(+/·×"
@@ -101,22 +100,6 @@ class Section:
         below = laid(self._blocks)
         titled = [head(f" {self._title}")] if self._title else []
         return ["", *titled, *below] if below else []
-
-
-@dataclass(frozen=True)
-class SideBySide:
-    """Two blocks of plain lines side by side, or one below the other."""
-
-    left: Sequence[str]
-    right: Sequence[str]
-
-    def lines(self) -> list[str]:
-        """Put them side by side where the terminal has room."""
-        left = max(map(len, self.left), default=0) + _BETWEEN_BLOCKS
-        if left + max(map(len, self.right), default=0) > width():
-            return [*self.left, "", *self.right]
-        rows = zip_longest(self.left, self.right, fillvalue="")
-        return [f"{one:<{left}}{other}".rstrip() for one, other in rows]
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from planopt.report.numbers import (
     size,
     watts,
 )
-from planopt.report.parts import bars, held, known, memory_line, time_line
+from planopt.report.parts import known, memory_line, time_line
 from planopt.report.screen import Parts
-from planopt.report.table import Sentence, SideBySide
+from planopt.report.table import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,15 +112,6 @@ def _runs(layers: Sequence[int]) -> str:
     return ", ".join(
         f"{many} x {times}" if times > 1 else f"{many}" for many, times in runs
     )
-
-
-def training_figures(evaluation: TrainingEvaluation) -> list[Block]:
-    """Show where a step's time and an accelerator's memory go, side by side."""
-    if evaluation.step_seconds is None:
-        return []
-    whole = f" Step              {duration(evaluation.step_seconds):>10}"
-    time = [whole, *bars(_of_a_step(evaluation.step), duration, 17)]
-    return [SideBySide(time, held(evaluation.memory))]
 
 
 def _of_a_step(step: Step) -> dict[str, float | None]:
