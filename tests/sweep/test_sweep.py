@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.json import decode
+from small_study import STUDY
 
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
@@ -27,35 +28,6 @@ if TYPE_CHECKING:
 
     from planopt.steps import Step
 
-STUDY = """
-about = "a few candidates"
-
-[study]
-chunk = 500
-models = ["llama-2-7b", "llama-2-13b"]
-prices = [{ electricity_usd_per_kwh = 0.05 }, { electricity_usd_per_kwh = 0.3 }]
-
-[space]
-kind = "training"
-accelerators = ["a100-sxm-80", "h100-sxm"]
-hosts = ["hgx-8"]
-networks = ["infiniband-400g"]
-tp = [1, 2, 4]
-sequence_parallel = [true]
-micro_batch = [1, 4]
-pipeline = [[1, 1], [2, 1], [4, 1]]
-recompute = ["none", "full"]
-dp = [8, 16, 32]
-shard = ["zero1", "zero3"]
-rounds = 9
-max_accelerators = 1024
-
-[space.run]
-model = "llama-2-13b"
-accelerator = "h100-sxm"
-seq_len = 4096
-tokens = 1e12
-"""
 WORKLOAD = """
 id = "short"
 name = "Short answers"

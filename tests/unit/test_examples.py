@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.sweep.test_sweep import STUDY
+from small_study import STUDY
 
 import planopt
 
