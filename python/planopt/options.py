@@ -36,7 +36,6 @@ class Taken(Struct, frozen=True, kw_only=True):
 
     refuse: str | None = None
     required: str | None = None
-    excludes: dict[str, str] = {}
     panel: str | None = None
     kind: str | None = None
     keyword: str | None = None
@@ -66,8 +65,6 @@ class Option(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     example: str | None = None
     default: str | None = None
-    default_value: float | None = None
-    """The default of a quantity, in SI units."""
     default_text: str | None = None
     keyword: str | None = None
     aliases: tuple[str, ...] = ()
@@ -82,7 +79,6 @@ class Option(Struct, frozen=True, kw_only=True):
     commands: dict[str, Taken] = {}
     required: str | None = None
     """What is asked where a command needs it and it is missing."""
-    excludes: dict[str, str] = {}
 
     @property
     def flag(self) -> str:
@@ -131,8 +127,6 @@ class Option(Struct, frozen=True, kw_only=True):
         known = {name: value for name, value in said.items() if value is not None}
         if own.default_text is not None or own.default is not None:
             known |= {"default": own.default, "default_text": own.default_text}
-        if "default" in known:
-            known["default_value"] = None
         known.pop("refuse", None)
         return msgspec.structs.replace(self, **known)
 

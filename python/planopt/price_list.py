@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from planopt.catalog.entries import Pricing
+from planopt.catalog.entries import Price, Pricing
 from planopt.options import Asked
 from planopt.price_sources import GIVEN, age_days, is_well_known
 from planopt.units import SECONDS_PER_DAY
@@ -29,19 +29,9 @@ Basis = Literal["card", "system / n", "machine only", "rent only", "none"]
 complete machine it comes in, that of an hour, or nothing."""
 
 
-class Listing(Struct, frozen=True, kw_only=True):
-    """One price that decides: of a part that is bought, or of an hour of an offer."""
+class Listing(Price, frozen=True, kw_only=True):
+    """One price that decides."""
 
-    kind: str
-    id: str
-    name: str
-    condition: str
-    """``new``, ``used``, ``on-demand`` or ``spot``."""
-    usd: float
-    low_usd: float | None = None
-    high_usd: float | None = None
-    per: int = 1
-    on_sale: bool | None = None
     date: str | None = None
     age_days: int | None = None
     status: str | None = None
@@ -119,15 +109,7 @@ def _listings(tags: Iterable[PriceTag]) -> list[Listing]:
         source = tag.source
         date, status = (source.date, source.status) if source else (None, None)
         listing = Listing(
-            kind=tag.kind,
-            id=tag.id,
-            name=tag.name,
-            condition=tag.condition,
-            usd=tag.usd,
-            low_usd=tag.low_usd,
-            high_usd=tag.high_usd,
-            per=tag.per,
-            on_sale=tag.on_sale,
+            **{name: getattr(tag, name) for name in Price.__struct_fields__},
             date=date or None,
             age_days=age_days(date),
             status="derived" if tag.per > 1 else status,

@@ -45,20 +45,26 @@ class Source(Struct, frozen=True):
     status: str
 
 
-class PriceTag(Struct, frozen=True):
+class Price(Struct, frozen=True, kw_only=True):
     """A price of a part, or of an hour of an offer."""
 
     kind: str
     id: str
     name: str
     condition: str
+    """``new``, ``used``, ``on-demand`` or ``spot``."""
     usd: float
-    low_usd: float | None
-    high_usd: float | None
-    per: int
+    low_usd: float | None = None
+    high_usd: float | None = None
+    per: int = 1
+    on_sale: bool | None = None
+
+
+class PriceTag(Price, frozen=True, kw_only=True):
+    """A price as a file of the catalogs says it."""
+
     decides: bool
     """Whether it is paid in the condition that is asked for."""
-    on_sale: bool | None
     source: Source | None
 
 
@@ -107,7 +113,6 @@ class Model(Struct, frozen=True):
     id: str
     name: str
     parameters: int
-    active_parameters: int
     mtp_modules: int
     mtp_parameters: int
     weights: str
@@ -142,13 +147,14 @@ class Pricing(Struct, frozen=True, kw_only=True):
     """How parts are paid for; a question of anything has these fields."""
 
     condition: str = "new"
-    """What accelerators are bought as."""
+    """What accelerators are bought as: ``new``, ``used`` or ``any``."""
     prices: dict[str, float] = {}
-    """Dollars in place of prices of the files, by part; of an hour, by offer."""
+    """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
     discount: dict[str, float] = {}
-    """Share of the list prices of new accelerators that a vendor takes off."""
+    """Share of list prices that vendors of accelerators take off: of new ones, and of
+    machines that they come in."""
     vat: float | None = None
-    """Value-added tax, on every price and rent."""
+    """Value-added tax on every price and rent, as a share of it."""
 
     @classmethod
     def of(cls, question: object) -> Pricing:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from planopt.catalog.entries import Pricing
 
 
 class Region(Struct, frozen=True, kw_only=True):
@@ -124,7 +126,7 @@ class Rented(Struct, frozen=True, kw_only=True):
     quota: int | None = None
 
 
-class FleetRequest(Struct, frozen=True, kw_only=True):
+class FleetRequest(Pricing, frozen=True, kw_only=True):
     """A question of a whole fleet."""
 
     periods: int
@@ -138,17 +140,9 @@ class FleetRequest(Struct, frozen=True, kw_only=True):
     buy: tuple[Bought, ...] = ()
     own: tuple[Owned, ...] = ()
     rent: tuple[Rented, ...] = ()
-    condition: str = "new"
-    """What accelerators are bought as: ``new``, ``used`` or ``any``."""
-    prices: dict[str, float] = {}
-    """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
-    discount: dict[str, float] = {}
-    """Share of list prices that vendors of accelerators take off."""
-    sell: dict[str, float] = {}
+    sell: dict[str, float] = field(default_factory=dict)
     """Dollars that a million tokens are sold for: of prompts (``in``) and of answers
     (``out``)."""
-    vat: float | None = None
-    """Value-added tax on every price and rent, as a share of it."""
     assumptions: str = ""
     confidence: str | None = None
     """Chance with which each kind of hardware is as fast as it is judged; none judges

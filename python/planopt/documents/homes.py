@@ -12,19 +12,30 @@ from planopt.documents.parts import Asking, Assumed
 from planopt.documents.training import TrainingCandidate
 
 
-class IslandKind(Struct, frozen=True, kw_only=True):
-    """Islands of a kind."""
+class Machines(Struct, frozen=True, kw_only=True):
+    """Machines of a kind, each in a home."""
 
     id: str
     """Accelerator or offer."""
     host: str
     network: str
-    """Network to the other islands."""
-    islands: int
+    """Network to the others."""
     machines: int
-    """Machines of each island."""
+    """How many there are, or how many an island has."""
     spares: int
     """Machines that wait to take the place of one that left."""
+    usd_per_hour: float
+    """Of a machine that is there."""
+    energy_usd_per_hour: float
+    """Of it, electricity."""
+    power_watts: float | None
+    """What a machine draws; none of what is rented."""
+
+
+class IslandKind(Machines, frozen=True, kw_only=True):
+    """Islands of a kind."""
+
+    islands: int
     accelerators: int
     """Accelerators of each island."""
     candidate: TrainingCandidate
@@ -35,12 +46,6 @@ class IslandKind(Struct, frozen=True, kw_only=True):
     """Of an island, between two exchanges."""
     memory_bytes: float
     """What its fullest accelerator holds."""
-    usd_per_hour: float
-    """Of a machine."""
-    energy_usd_per_hour: float
-    """Of it, electricity."""
-    power_watts: float | None
-    """What a machine draws; none of what is rented."""
 
 
 class IslandsRun(Struct, frozen=True, kw_only=True):
@@ -125,28 +130,15 @@ class ChainStage(Struct, frozen=True, kw_only=True):
     """Until that has computed again what users have cached."""
 
 
-class NeighbourKind(Struct, frozen=True, kw_only=True):
-    """Machines of a kind."""
+class NeighbourKind(Machines, frozen=True, kw_only=True):
+    """Neighbours of a kind."""
 
-    id: str
-    """Accelerator."""
-    host: str
-    network: str
-    """Network to the others."""
-    machines: int
     each: int
     """How many of them a chain has."""
-    spares: int
-    """Those that no chain needs while all are there."""
     presence: float
     """Share of the time that each is there."""
     price_usd: float | None
     """What a machine is worth; one without a price costs its electricity alone."""
-    usd_per_hour: float
-    """Of a machine that is there."""
-    energy_usd_per_hour: float
-    """Of it, electricity."""
-    power_watts: float | None
     paid_usd_per_hour: float | None
     """What a member is paid, by the layers that such machines hold."""
     earned_usd_per_hour: float | None
@@ -155,7 +147,7 @@ class NeighbourKind(Struct, frozen=True, kw_only=True):
     """Price of electricity below which it pays to be on."""
 
 
-class Chains(Struct, frozen=True, kw_only=True):
+class Chains(Uptime, frozen=True, kw_only=True):
     """Chains alike, and what they do and cost."""
 
     stages: tuple[ChainStage, ...]
@@ -186,12 +178,6 @@ class Chains(Struct, frozen=True, kw_only=True):
     """What a prompt holds up."""
     recovery: str
     """After a loss: tokens are computed again, ``replay``, or copied, ``copies``."""
-    availability: float
-    """Share of the time in which a chain is whole."""
-    running: float
-    """Chains that are whole, in the mean, as a share of all."""
-    serving: float
-    """Of the time of a whole chain, that in which it answers."""
     simulated: Uptime | None
     """The same shares, simulated event by event."""
     at_least: tuple[float, ...]

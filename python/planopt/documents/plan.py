@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct
 
+from planopt.catalog.entries import Pricing
 from planopt.documents.base import Document, Drawn
 from planopt.documents.evaluation import Deployment, Disaggregated, Transfer
 from planopt.documents.evidence import Evidence
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from planopt.documents.fleet_request import FleetRequest
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class Request(Pricing, frozen=True, kw_only=True):
     """The question as it was understood; `typed` has it as it was written."""
 
     model: str | None = None
@@ -108,7 +109,7 @@ class Request(Struct, frozen=True, kw_only=True):
     """Chance that a drafted token is accepted."""
     engine_name: str | None = None
     """Engine that serves; none leaves kernels as they were measured."""
-    engine: dict[str, int | float | str] = {}
+    engine: dict[str, int | float | str] = msgspec.field(default_factory=dict)
     """Policy and limits of the engine under a load, where they are not assumed."""
     tokens: float | None = None
     """Tokens of a training run; of a range of batches, as many as the best needs."""
@@ -148,7 +149,7 @@ class Request(Struct, frozen=True, kw_only=True):
     none judges by the prediction."""
     evidence: str | None = None
     """What must have been measured: ``measured``, ``family`` or ``any``."""
-    cost: dict[str, float] = {}
+    cost: dict[str, float] = msgspec.field(default_factory=dict)
     """What is counted otherwise than the assumptions do: ``years``, ``duty``, ``pue``,
     ``electricity_usd_per_kwh``."""
     weights: str | None = None
@@ -160,23 +161,14 @@ class Request(Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
-    stock: dict[str, int] = {}
-    own: dict[str, int] = {}
+    stock: dict[str, int] = msgspec.field(default_factory=dict)
+    own: dict[str, int] = msgspec.field(default_factory=dict)
     """Accelerators and hosts that are there already, by id: they cost nothing to
     buy."""
-    condition: str = "new"
-    """What accelerators are bought as: ``new``, ``used`` or ``any``."""
-    prices: dict[str, float] = {}
-    """Dollars in place of prices of the catalog, by part; of an hour, by offer."""
-    discount: dict[str, float] = {}
-    """Share of list prices that vendors of accelerators take off: of new ones, and of
-    machines that they come in."""
-    sell: dict[str, float] = {}
+    sell: dict[str, float] = msgspec.field(default_factory=dict)
     """Dollars that a million tokens are sold for: of prompts (``in``) and of answers
     (``out``)."""
-    vat: float | None = None
-    """Value-added tax on every price and rent, as a share of it."""
-    redundancy: dict[str, int] | int | None = {}
+    redundancy: dict[str, int] | int | None = msgspec.field(default_factory=dict)
     """How many of each part (``device``, ``host``, ``switch``, ``rack``) may fail with
     every promise still kept. Of a run its spare hosts; none where the assumptions
     say."""
@@ -194,7 +186,7 @@ class Request(Struct, frozen=True, kw_only=True):
     """Class of PCIe all-reduce in place of that of the assumptions."""
     catalog: tuple[str, ...] = ()
     """Folders laid over the bundled catalogs."""
-    typed: dict[str, str] = {}
+    typed: dict[str, str] = msgspec.field(default_factory=dict)
     """Options as the user wrote them, by name."""
 
     @property

@@ -128,14 +128,14 @@ def other_clusters(
             continue
         rough = is_rough(other.bill_of_materials)
         over = "; ".join(why_not(each.broken, question.limits, rough=rough))
-        others[accelerator] = _of_cluster(other, over or _why_no_cluster(other, chosen))
+        others[accelerator] = training_alternative(
+            other.deployment,
+            other.evaluation,
+            other.summary,
+            over or _why_no_cluster(other, chosen),
+            other.price_usd,
+        )
     return *others.values(), *_without_cluster(question, runs)
-
-
-def _of_cluster(other: TrainingBuild, reason: str) -> TrainingAlternative:
-    return training_alternative(
-        other.deployment, other.evaluation, other.summary, reason, other.price_usd
-    )
 
 
 def _why_no_cluster(other: TrainingBuild, chosen: TrainingBuild) -> str:

@@ -33,13 +33,11 @@ _BOUGHT: Final = {
     "power": ("power is not known", "an overlay with --catalog DIR"),
     "host": ("no host that holds them has a price", "an overlay with --catalog DIR"),
 }
-_ELSEWHERE: Final = "other --billing, --provider or --provider-class"
-_RENTED: Final = {
-    "licence": ("licence forbids data centers", "leave out --datacenter"),
-    "price": ("nobody rents them out on these terms", _ELSEWHERE),
-    "power": ("nobody rents them out on these terms", _ELSEWHERE),
-    "host": ("nobody rents them out on these terms", _ELSEWHERE),
-}
+_NOT_RENTED: Final = (
+    "nobody rents them out on these terms",
+    "other --billing, --provider or --provider-class",
+)
+_RENTED: Final = dict.fromkeys(_BOUGHT, _NOT_RENTED) | {"licence": _BOUGHT["licence"]}
 _OF_SESSIONS: Final = NotConsidered(
     what="deployments",
     count=2,

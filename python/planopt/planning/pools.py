@@ -62,7 +62,8 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
     Beside a plan they are of its weights, and not much dearer. Those that are late are
     looked for again with more care, as long as there is time.
     """
-    problem = question.as_asked.problem
+    # Without the care that simulations have taught.
+    problem = question.about(ttft_margin=1.0, tpot_margin=1.0).problem
     if not _is_asked(problem):
         return NO_POOLS
     if chosen is not None:

@@ -341,11 +341,6 @@ class ServingQuestion(Question[Problem, Build]):
         """Lay out so many of each unit."""
         return build(self.found, self.problem, self.limits, counts)
 
-    @property
-    def as_asked(self) -> ServingQuestion:
-        """The same question without the care that simulations have taught."""
-        return self.about(ttft_margin=1.0, tpot_margin=1.0)
-
     @cached_property
     def without_target(self) -> ServingQuestion:
         """The same question at any speed."""
