@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
@@ -24,10 +24,18 @@ if TYPE_CHECKING:
 
 LEVELS = (50, 75, 90, 95, 97, 99, 99.9)
 """Percentiles that tools tell."""
-COUNTS = (
-    *("sent", "completed", "failed", "offered", "request_rate", "throughput"),
-    *("concurrency", "step", "prompt", "output"),
-)
+Count = Literal[
+    "sent",
+    "completed",
+    "failed",
+    "offered",
+    "request_rate",
+    "throughput",
+    "concurrency",
+    "step",
+    "prompt",
+    "output",
+]
 """What is counted, by its names here; `prompt` and `output` are tokens of a request."""
 MLLOG = ":::MLLOG"
 
@@ -69,7 +77,7 @@ class Result:
     tool: str
     times: Mapping[str, Measured]
     counts: Mapping[str, float]
-    """What there is of `COUNTS`."""
+    """What there is of what is counted."""
     missing: tuple[str, ...]
     """Names that were looked for in vain."""
     has_others: bool
@@ -101,26 +109,12 @@ class Tool(Struct, forbid_unknown_fields=True):
     name: str
     shape: str
     known_by: tuple[str, ...]
+    counts: dict[Count, str]
     alone: bool = False
     others: str | None = None
-    sent: str | None = None
-    completed: str | None = None
-    failed: str | None = None
-    offered: str | None = None
-    request_rate: str | None = None
-    throughput: str | None = None
-    concurrency: str | None = None
-    step: str | None = None
-    prompt: str | None = None
-    output: str | None = None
     per_request: bool = False
     ttft: Names | None = None
     tpot: Names | None = None
-
-    @property
-    def counts(self) -> dict[str, str | None]:
-        """Its names of what is counted."""
-        return {name: getattr(self, name) for name in COUNTS}
 
 
 @lru_cache
@@ -155,11 +149,11 @@ def _read(path: str, tool: Tool, named: object) -> Result:
     missing: list[str] = []
 
     def number(
-        name: str | None, unit: float = 1.0, most: float = LARGEST_QUANTITY
+        name: str, unit: float = 1.0, most: float = LARGEST_QUANTITY
     ) -> float | None:
-        value = None if name is None else _at(named, name)
-        if name is None or value is None:
-            missing.extend([name] if name else ())
+        value = _at(named, name)
+        if value is None:
+            missing.append(name)
             return None
         return _number(path, name, value, most) * unit
 
@@ -168,7 +162,7 @@ def _read(path: str, tool: Tool, named: object) -> Result:
         for figure, name in tool.counts.items()
     }
     for total in () if tool.per_request else ("prompt", "output"):
-        tokens, requests = read[total], read["completed"]
+        tokens, requests = read.get(total), read.get("completed")
         read[total] = tokens / requests if tokens and requests else None
     times = {}
     for figure, names in (("ttft", tool.ttft), ("tpot", tool.tpot)):
