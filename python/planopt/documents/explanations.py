@@ -81,11 +81,14 @@ class Change(Struct, frozen=True, kw_only=True):
 
     @property
     def typed(self) -> str:
-        """The options as they are typed."""
-        return " ".join(
-            f"--{name.lstrip('-').replace('_', '-')} {value}".rstrip()
+        """The options as they are typed, and those that are left out."""
+        flags = {
+            f"--{name.lstrip('-').replace('_', '-')}": value
             for name, value in self.options.items()
-        )
+        }
+        said = [f"{flag} {value}" for flag, value in flags.items() if value]
+        left_out = [flag for flag, value in flags.items() if not value]
+        return " ".join([*said, *(["without", *left_out] if left_out else [])])
 
 
 class Infeasibility(Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from planopt.catalog.entries import Model
+    from planopt.market import Market
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.procurement.problem import Purchase
     from planopt.serving.question_types import Problem
@@ -42,11 +43,42 @@ SPEED_STEP = 0.1
 """Targets are proposed in tenths of a token per second, downwards."""
 SLOWEST_WORTH_NAMING = 0.5
 """Tokens per second of a user below which nobody would want the plan."""
-AS_ASSUMED = "as many spare hosts as the assumptions ask for"
 SAME = Edit({}, "keeps every other limit")
 UNCAPPED = {"budget": ""}
 """Without a budget the search sees units beyond it."""
 ANYWHERE = {"provider": "", "region": "", "provider_class": "any"}
+AS_ASSUMED = "as many spare hosts as the assumptions ask for"
+WITHOUT = "without this limit"
+LIFTS = {
+    "power": Edit({"max_power": ""}, WITHOUT),
+    "racks": Edit({"max_racks": ""}, WITHOUT),
+    "max-accelerators": Edit({"max_accelerators": ""}, WITHOUT),
+    "stock": Edit({"stock": ""}, WITHOUT),
+    "redundancy": Edit({"redundancy": "0"}, "with nothing that may fail"),
+    "ttft": Edit({"ttft": ""}, WITHOUT),
+    "confidence": Edit({"confidence": ""}, "held as it is predicted, and no surer"),
+    "hosts": Edit({"host": ""}, "any other"),
+    "networks": Edit({"network": ""}, "any other"),
+    "accelerators": Edit(
+        {"accelerators": "", "exclude": "", "vendor": ""}, "any other"
+    ),
+    "evidence": Edit({"evidence": ""}, "what nobody has measured, too"),
+    "datacenter": Edit({"datacenter": ""}, "parts not licensed for it, too"),
+    "places": Edit(ANYWHERE, "from anybody, anywhere"),
+}
+"""What lifts a limit: first those that leave the parts as they are."""
+LESS = {
+    "concurrency": "concurrency",
+    "people": "people",
+    "sessions": "sessions",
+    "num_prompts": "num_prompts",
+    "request_rate": "requests_per_second",
+    "throughput": "throughput_tokens_per_second",
+}
+"""Demands of which less is proposed, with where a problem has them."""
+FEWER = "for fewer at the same time"
+PARTS_OF_LESS = 64
+"""Less is proposed in parts of what is asked for."""
 SAID = {
     "target": ">= {0.target:g} tok/s per user",
     "ttft": "<= {0.ttft_seconds:g} s to the first token at {0.percentile}",
@@ -91,7 +123,7 @@ def _until(
         taken.append(change)
         if time.monotonic() > deadline:
             return tuple(taken), True
-    return tuple(taken), False
+    return tuple(taken), time.monotonic() > deadline
 
 
 def _closest(question: ServingQuestion) -> str | None:
@@ -163,7 +195,8 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
     def feasible(kept: tuple[str, ...]) -> bool:
         speeds = frozenset(kept) & frozenset(unhurried)
         if speeds not in questions:
-            dropped: dict[str, object] = {**UNCAPPED}
+            # Nor does it look at what is beyond the accelerators that there may be.
+            dropped: dict[str, object] = {**UNCAPPED, "max_accelerators": ""}
             for name, edit in unhurried.items():
                 dropped |= {} if name in speeds else edit
             questions[speeds] = question.edited(Edit(dropped))
@@ -237,6 +270,7 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
     yield from _what_is_reached(question)
     yield from _used(question)
     yield from _more_money(question, SAME)
+    yield from _lifted(question)
     asked = problem.weights or _model(question).weights
     for weights in NARROWER_FORMATS:
         if weights in (asked, *problem.allow_quantization):
@@ -246,8 +280,7 @@ def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
         edit = Edit({"weights": weights}, note)
         yield from list(_asked(question, edit)) or _more_money(question, edit)
     yield from _slower(question)
-    yield from _fewer_users(question)
-    yield from _more_room(question)
+    yield from _less(question)
     yield from _rented(question)
 
 
@@ -343,55 +376,87 @@ def _proposed_target(build: Build) -> float:
     return round(steps * SPEED_STEP, 1)
 
 
-def _fewer_users(question: ServingQuestion) -> Iterator[Change]:
-    """Find how many users the other limits allow, by halving."""
-    problem = question.problem
-    # What nothing serves in time serves fewer no better.
-    if problem.concurrency <= 1 or problem.batch is not None or not question.found:
+def _less(question: ServingQuestion) -> Iterator[Change]:
+    """Find how much of what is asked for the other limits allow, by halving."""
+    problem, given = question.problem, question.asked.given
+    # What nothing serves in time serves less no better.
+    if problem.batch is not None or not question.found:
         return
-
-    def serves(users: int) -> bool:
-        return question.edited(Edit({"concurrency": users})).best() is not None
-
-    low, high = 0, problem.concurrency
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if serves(middle) else (low, middle)
-    if low:
-        yield from _asked(
-            question, Edit({"concurrency": low}, "for fewer at the same time")
-        )
-
-
-def _more_room(question: ServingQuestion) -> Iterator[Change]:
-    """Lift each limit of power, space, number and stock that is in the way alone."""
-    problem = question.problem
-    lifted = {
-        "max_power": problem.max_power_watts,
-        "max_racks": problem.max_racks,
-        "max_accelerators": problem.max_accelerators,
-        "stock": problem.stock,
-        "redundancy": problem.redundancy,
-        "ttft": problem.ttft_seconds,
-    }
-    for name, limit in lifted.items():
-        if not limit:
+    for name, field in LESS.items():
+        asked = getattr(problem, field)
+        if not asked or (name not in given and name != "concurrency"):
             continue
-        dropped = question.after_any_wait if name == "ttft" else {name: ""}
-        other = question.edited(Edit(dropped))
+        is_rate = isinstance(asked, float)
+        parts = PARTS_OF_LESS if is_rate else min(asked, PARTS_OF_LESS)
+        less = [asked * part / parts for part in range(parts)]
+        edits = [
+            Edit({name: f"{float(f'{each:.3g}'):.9g}" if is_rate else int(each)}, FEWER)
+            for each in less
+        ]
+        low, high = 0, parts
+        while high - low > 1 and question.seconds_left:
+            middle = (low + high) // 2
+            serves = question.edited(edits[middle]).best() is not None
+            low, high = (middle, high) if serves else (low, middle)
+        if low:
+            yield from _asked(question, edits[low])
+
+
+def _lifted(question: ServingQuestion) -> Iterator[Change]:
+    """Lift each limit that is in the way alone; of a number, as far as is needed."""
+    for name, edit in _drops(question).items():
+        if not question.seconds_left:
+            return
+        lifted = Edit(question.after_any_wait, WITHOUT) if name == "ttft" else edit
+        other = question.edited(lifted)
         if other.problem.objective == "throughput" and not other.problem.limited:
             continue
         build = other.best()
         if build is None:
             continue
-        taken = sum(d.candidate.accelerators * d.replicas for d in build.deployments)
-        needed = {
-            "max_power": f"{build.power_watts:.0f}W",
-            "max_accelerators": f"{taken}",
-            "redundancy": "0",
-        }.get(name)
-        note = None if needed else "without this limit"
-        yield _change(Edit({name: needed or ""}, note), build)
+        if name == "max-accelerators":
+            ran = build.deployments
+            taken = sum(each.candidate.accelerators * each.replicas for each in ran)
+            most = _least(other, "accelerators", taken)
+            yield from _asked(question, Edit({"max_accelerators": most}))
+        elif name == "power":
+            most = _least(other, "power_watts", math.ceil(build.power_watts))
+            yield from _asked(question, Edit({"max_power": f"{most}W"}))
+        else:
+            yield _change(edit, build)
+
+
+def _least(question: ServingQuestion, name: str, enough: int) -> int:
+    """Find the least of a limit with which there is a purchase, by halving."""
+    low, seconds = 0, question.problem.time_limit_seconds
+    while enough - low > 1:
+        middle = (low + enough) // 2
+        limits = replace(question.limits, power_watts=middle)
+        if name == "accelerators":
+            limits = replace(question.limits, accelerators=middle)
+        if satisfiable(question.found.rows, limits, question.solver, seconds):
+            enough = middle
+        else:
+            low = middle
+    return enough
+
+
+def _drops(
+    question: ServingQuestion | TrainingQuestion, **otherwise: Edit
+) -> dict[str, Edit]:
+    """List the limits of a question that somebody set, with what lifts each."""
+    given, set_ = question.asked.given, {}
+    for name, edit in {**LIFTS, **otherwise}.items():
+        if any(given.get(option) for option in edit.options):
+            own = {
+                option: value
+                for option, value in edit.options.items()
+                if value or option in given
+            }
+            set_[name] = Edit(own, edit.note)
+    if question.problem.rents and _places(question.problem):
+        set_["places"] = LIFTS["places"]
+    return set_
 
 
 # --- Of training ----------------------------------------------------------------------
@@ -410,30 +475,23 @@ def why_no_cluster(question: TrainingQuestion, purchase: Purchase) -> Infeasibil
     )
 
 
-def _drops(problem: TrainingProblem) -> dict[str, Edit]:
+def _drops_of_run(question: TrainingQuestion) -> dict[str, Edit]:
     """List the limits that are set, with what leaves each of them out."""
-    largest = _largest_cluster()
+    problem, largest = question.problem, _largest_cluster()
     # Without a deadline the aim would be another one.
     no_deadline = Edit({"deadline": "", "objective": problem.objective})
-    any_kind = Edit({"accelerators": "", "exclude": ""})
-    anywhere = Edit(ANYWHERE, "from anybody, anywhere")
     drops = {
         "deadline": (problem.deadline_seconds, no_deadline),
         "budget": (problem.budget_usd, Edit(UNCAPPED)),
-        "power": (problem.max_power_watts, Edit({"max_power": ""}, "without it")),
-        "racks": (problem.max_racks, Edit({"max_racks": ""}, "without it")),
-        "stock": (problem.stock or None, Edit({"stock": ""}, "without this limit")),
-        "accelerators": (problem.accelerators or problem.exclude or None, any_kind),
-        "hosts": (problem.hosts or None, Edit({"host": ""}, "any other")),
-        "networks": (problem.networks or None, Edit({"network": ""}, "any other")),
-        "max-accelerators": (largest, Edit({"max_accelerators": largest})),
-        "redundancy": (problem.redundancy, Edit({"redundancy": ""}, AS_ASSUMED)),
-        "places": (_places(problem) or None, anywhere),
     }
-    return {name: edit for name, (limit, edit) in drops.items() if limit is not None}
+    return {
+        **{name: edit for name, (limit, edit) in drops.items() if limit is not None},
+        **_drops(question, redundancy=Edit({"redundancy": ""}, AS_ASSUMED)),
+        "max-accelerators": Edit({"max_accelerators": largest}),
+    }
 
 
-def _places(problem: TrainingProblem) -> tuple[str, ...]:
+def _places(problem: Market) -> tuple[str, ...]:
     """Name from whom a run is rented and where, if not from anybody, anywhere."""
     classes = problem.provider_classes
     named = classes if len(classes) < len(CLASSES) else ()
@@ -443,7 +501,7 @@ def _places(problem: TrainingProblem) -> tuple[str, ...]:
 def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
     """Find the limits without any one of which there would be a plan."""
     problem = question.problem
-    drops = _drops(problem)
+    drops = _drops_of_run(question)
 
     def feasible(kept: tuple[str, ...]) -> bool:
         dropped: dict[str, object] = {}
@@ -474,13 +532,16 @@ def _limit_of_run(problem: TrainingProblem, name: str) -> str:
         "hosts": problem.hosts,
         "networks": problem.networks,
         "places": _places(problem),
+        "confidence": (f"held with {problem.confidence}",),
+        "evidence": (f"{problem.evidence}",),
+        "datacenter": ("licensed for data centres",),
     }
     return ", ".join(named[name]) if name in named else SAID[name].format(problem)
 
 
 def _changes_of_run(question: TrainingQuestion) -> Iterator[Change]:
     """Propose changes, each asked again and found to have a plan."""
-    problem, drops = question.problem, _drops(question.problem)
+    problem, drops = question.problem, _drops_of_run(question)
 
     def without(*names: str) -> Iterator[Change]:
         for name in names:
@@ -490,14 +551,14 @@ def _changes_of_run(question: TrainingQuestion) -> Iterator[Change]:
     if problem.deadline_seconds is not None:
         yield from _later(question)
     yield from _more_money(question, SAME)
-    yield from without("power", "racks", "stock", "redundancy", "places")
+    yield from without("power", "racks", "stock", "redundancy", "confidence", "places")
     if problem.rented:
         note = "a cluster that is still there after the run"
         yield from _asked(question, Edit({"procurement": "buy"}, note, (*ANYWHERE,)))
     yield from _more_accelerators(question)
     if problem.accelerators:
         yield from _other_accelerators(question)
-    yield from without("hosts", "networks")
+    yield from without("hosts", "networks", "evidence", "datacenter")
     if problem.precision is None:
         note = "changes the numerics of training: check its quality"
         yield from _asked(question, Edit({"precision": "fp8"}, note))

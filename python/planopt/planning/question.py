@@ -61,6 +61,8 @@ SEARCHED = 0.5
 """Share of the time that is left, after which what was found must do."""
 LEAST_SECONDS = 0.1
 """What OR-Tools takes to say anything of what was found at the last moment."""
+LEAST_GAIN = 1e-6
+"""Share by which a speed is higher than another one, at least."""
 TOLD: tuple[Objective, ...] = ("cheapest", "throughput", "cost-per-token")
 """Objectives whose best purchase a plan tells."""
 
@@ -220,6 +222,23 @@ class ServingQuestion(Question[Problem, Build]):
         status: Literal["feasible", "unknown"]
         status = "feasible" if purchase.counts else "unknown"
         return replace(purchase, status=status, why="time")
+
+    def hastened(self, purchase: Purchase) -> Purchase:
+        """Ask for more speed than is known until no purchase has it.
+
+        At a speed each layout takes all users that it serves so fast: shares are free.
+        """
+        faster, asked = purchase, self
+        while faster.counts:
+            purchase = faster
+            self._found, self._offered = asked.found, asked.offered
+            speed = self.bought(purchase).tokens_per_second_per_user
+            asked = self.about(target_tokens_per_second=speed * (1 + LEAST_GAIN))
+            asked.started = self.started
+            faster = asked.buy()
+        if not purchase.counts or faster.status == "infeasible":
+            return purchase
+        return replace(purchase, status="feasible", why="time", gap=None)
 
     @property
     def first_aim(self) -> Aim:

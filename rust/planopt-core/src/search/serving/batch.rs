@@ -84,11 +84,14 @@ pub(crate) fn batches(
             BatchPolicy::Each(most) => std::iter::once(smallest)
                 .chain((smallest + 1..=capacity.min(most)).filter(|&batch| speed(batch) >= target))
                 .collect(),
-            BatchPolicy::SharesOf(users) => shares(users, in_flight)
-                .into_iter()
-                .filter(|batch| (smallest..=capacity).contains(batch))
-                .filter(|&batch| batch == smallest || speed(batch) >= target)
-                .collect(),
+            BatchPolicy::SharesOf(users) => {
+                // Beside other units, as many users as it can have.
+                let most = bisect(smallest, capacity, |batch| speed(batch) >= target);
+                let mut batches = shares(users, in_flight);
+                batches.retain(|batch| (smallest..=most).contains(batch));
+                batches.insert(most);
+                batches.into_iter().collect()
+            }
         })
     };
     count.evaluated += evaluated;

@@ -30,8 +30,9 @@ pub enum BatchPolicy {
     LargestOfEach,
     /// Each that meets the goal, up to this many.
     Each(u32),
-    /// Each that meets the goal and is an even share of so many users among some number of
-    /// replicas: users of one layout are served fastest when they are shared evenly.
+    /// The largest that meets the goal, and each that does and is an even share of so many users
+    /// among some number of replicas: users of one layout are served fastest when they are shared
+    /// evenly.
     SharesOf(u64),
 }
 
