@@ -77,6 +77,18 @@ def test_a_run_may_be_rented_instead() -> None:
     assert evaluation.run.energy_kwh is None
 
 
+def test_of_offers_that_are_alike_the_best_is_the_best_of_each_alone() -> None:
+    question = {**QUESTION, "accelerators": "h100-sxm", "procurement": "rent"}
+    regions = ("eastus", "koreacentral", "japaneast", "centralus")
+
+    plans = [planopt.train(**question, region=region) for region in regions]
+    alone = {plan.price_usd for plan in plans}
+    together = planopt.train(**question, region=",".join(regions))
+
+    assert len(alone) > 1
+    assert together.price_usd == min(filter(None, alone))
+
+
 def test_a_budget_of_a_rented_run_is_a_sum() -> None:
     cheapest = planopt.train(**QUESTION, procurement="rent")
     assert cheapest.price_usd is not None

@@ -18,7 +18,7 @@ pub use self::goal::{Payment, TrainingAim, TrainingGoal, TrainingLimits, Trainin
 use self::layouts::{Candidate, Layouts};
 use self::prepared::{Priced, Subject};
 use crate::cost::of_purchase;
-use crate::hardware::{Connection, Rates, Space, System};
+use crate::hardware::{Connection, Fabric, Rates, Space, System};
 use crate::parallel::Layout;
 use crate::quantity::{MicroUsd, Seconds};
 use rayon::prelude::*;
@@ -29,19 +29,40 @@ impl TrainingSearch<'_> {
     pub fn search<'a>(&self, space: &Space<'a>) -> TrainingSearchResult<'a> {
         let most = self.goal.limits.accelerators;
         let layouts = Layouts::all(self.transformer, self.recipe, most);
+        let alike = self.alike(&space.systems);
         self.course.begin(space.systems.len() as u64);
-        let found: Vec<TrainingSearchResult<'a>> = space
-            .systems
-            .par_iter()
-            .map(|system| self.search_system(system, &space.networks, &layouts))
-            .inspect(|_| self.course.step(1))
+        let mut found: Vec<(usize, TrainingSearchResult<'a>)> = alike
+            .into_par_iter()
+            .flat_map_iter(|systems| self.search_alike(&systems, &space.networks, &layouts))
             .collect();
-        found
-            .into_iter()
-            .fold(TrainingSearchResult::default(), |mut all, one| {
-                all.absorb(one);
-                all
-            })
+        found.sort_by_key(|(place, _)| *place);
+        let found = found.into_iter().map(|(_, one)| one);
+        found.fold(TrainingSearchResult::default(), |mut all, one| {
+            all.absorb(one);
+            all
+        })
+    }
+
+    /// Places of systems, those together on which every run takes as long: instances of one kind that
+    /// many offer, say.
+    fn alike<'p, 'a>(&self, systems: &'p [System<'a>]) -> Vec<Vec<(usize, &'p System<'a>)>> {
+        let mut alike: Vec<(Fabric, Vec<(usize, &System)>)> = Vec::new();
+        for placed in systems.iter().enumerate() {
+            let system = placed.1;
+            let fabric = system.fabric(self.assumptions);
+            let same = alike.iter_mut().find(|(other, known)| {
+                let known = known[0].1;
+                let accelerators = (known.accelerator, system.accelerator);
+                std::ptr::eq(accelerators.0, accelerators.1)
+                    && known.slots == system.slots
+                    && *other == fabric
+            });
+            match same {
+                Some((_, known)) => known.push(placed),
+                None => alike.push((fabric, vec![placed])),
+            }
+        }
+        alike.into_iter().map(|(_, systems)| systems).collect()
     }
 
     /// The layout whose run on so many accelerators of a system is shortest, and that run: whatever
@@ -52,19 +73,50 @@ impl TrainingSearch<'_> {
         let layouts = Layouts::all(self.transformer, self.recipe, accelerators);
         let mut subject = Subject::new(self, system, &rates, &layouts);
         let fabric = system.fabric(self.assumptions);
-        let mut priced = Priced::new(&fabric, &layouts);
+        let mut priced = Priced::new(fabric, &layouts);
         let size = subject.size(accelerators)?;
         let mut result = TrainingSearchResult::default();
         subject.fastest(&mut priced, &size, Seconds(f64::INFINITY), &mut result)
+    }
+
+    /// Systems that are alike, each by its place.
+    fn search_alike<'a>(
+        &self,
+        systems: &[(usize, &System<'a>)],
+        networks: &[Connection<'a>],
+        layouts: &Layouts,
+    ) -> Vec<(usize, TrainingSearchResult<'a>)> {
+        let (_, first) = systems[0];
+        let format = self.recipe.precision.format();
+        let rates = Rates::of(first.accelerator, format, self.assumptions);
+        let mut subject = rates
+            .as_ref()
+            .map(|rates| (Subject::new(self, first, rates, layouts), Vec::new()));
+        let each = systems.iter().map(|&(place, system)| {
+            let result = match &mut subject {
+                None => {
+                    let candidates: u64 = layouts.candidates.iter().map(Candidate::count).sum();
+                    let mut result = TrainingSearchResult::default();
+                    result.covered += candidates;
+                    result.rejected.precision += candidates;
+                    result
+                }
+                Some((subject, known)) => self.search_system(subject, known, system, networks),
+            };
+            self.course.step(1);
+            (place, result)
+        });
+        each.collect()
     }
 
     /// One accelerator in one host, over each network: the fastest first, as what it reaches
     /// spares the others.
     fn search_system<'a>(
         &self,
+        subject: &mut Subject<'_, 'a>,
+        known: &mut Vec<Priced>,
         system: &System<'a>,
         networks: &[Connection<'a>],
-        layouts: &Layouts,
     ) -> TrainingSearchResult<'a> {
         let mut result = TrainingSearchResult::default();
         let mut systems: Vec<System> = networks
@@ -80,17 +132,16 @@ impl TrainingSearch<'_> {
             bandwidth(other).total_cmp(&bandwidth(one))
         });
         systems.insert(0, *system);
-        let format = self.recipe.precision.format();
-        let Some(rates) = Rates::of(system.accelerator, format, self.assumptions) else {
-            let candidates: u64 = layouts.candidates.iter().map(Candidate::count).sum();
-            result.covered += candidates;
-            result.rejected.precision += candidates;
-            return result;
-        };
-        let mut subject = Subject::new(self, system, &rates, layouts);
         let mut best: Option<FoundCluster<'a>> = None;
         for system in systems {
-            if let Some(found) = self.search_network(&mut subject, &system, best, &mut result) {
+            let fabric = system.fabric(self.assumptions);
+            let place = known.iter().position(|priced| *priced.fabric() == fabric);
+            let place = place.unwrap_or_else(|| {
+                known.push(Priced::new(fabric, subject.layouts));
+                known.len() - 1
+            });
+            let priced = &mut known[place];
+            if let Some(found) = self.search_network(subject, priced, &system, best, &mut result) {
                 if best.is_none_or(|best| self.better(&found, &best)) {
                     best = Some(found);
                 }
@@ -104,12 +155,11 @@ impl TrainingSearch<'_> {
     fn search_network<'a>(
         &self,
         subject: &mut Subject<'_, 'a>,
+        priced: &mut Priced,
         system: &System<'a>,
         known: Option<FoundCluster<'a>>,
         result: &mut TrainingSearchResult<'a>,
     ) -> Option<FoundCluster<'a>> {
-        let fabric = system.fabric(self.assumptions);
-        let mut priced = Priced::new(&fabric, subject.layouts);
         let mut best: Option<FoundCluster<'a>> = None;
         let mut sizes = subject.sizes(system.network.is_some());
         if self.goal.aim == TrainingAim::Fastest {
@@ -126,7 +176,7 @@ impl TrainingSearch<'_> {
                 continue;
             };
             let limit = self.latest(system, bought.price, best.or(known).as_ref());
-            let Some((layout, run)) = subject.fastest(&mut priced, size, limit, result) else {
+            let Some((layout, run)) = subject.fastest(priced, size, limit, result) else {
                 continue;
             };
             let found = self.cluster(&bought, layout, run);

@@ -11,6 +11,7 @@ use crate::parallel::{Groups, Layout, Recompute, Rejection};
 use crate::quantity::Seconds;
 use crate::training::{TrainingHardware, evaluate};
 use crate::transformer::Transformer;
+use std::collections::BTreeMap;
 
 /// Candidates before one that differ in sharding group and recomputation alone, at most.
 const NEIGHBOURS: usize = 3;
@@ -40,18 +41,38 @@ impl Pass {
     }
 }
 
-/// Costs of the shapes over one network, computed where they are first needed.
-pub(super) struct Priced<'f> {
-    fabric: &'f Fabric,
+/// Costs of the shapes over one network and the shortest runs, computed where they are first needed.
+pub(super) struct Priced {
+    fabric: Fabric,
     shapes: Vec<Option<PricedModel>>,
+    /// By number of accelerators.
+    shortest: BTreeMap<u32, Shortest>,
 }
 
-impl<'f> Priced<'f> {
-    pub(super) fn new(fabric: &'f Fabric, layouts: &Layouts) -> Self {
+/// The shortest run on some number of accelerators, and the time within which it was looked for.
+struct Shortest {
+    within: Seconds,
+    run: Option<(Layout, Seconds)>,
+}
+
+impl Priced {
+    pub(super) fn new(fabric: Fabric, layouts: &Layouts) -> Self {
         Self {
             fabric,
             shapes: vec![None; layouts.shapes.len()],
+            shortest: BTreeMap::new(),
         }
+    }
+
+    pub(super) fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// The shortest run on so many accelerators, where that is known of those up to `latest`: one that
+    /// was found within another time is the shortest of all.
+    fn known(&self, accelerators: u32, latest: Seconds) -> Option<&Shortest> {
+        let known = self.shortest.get(&accelerators)?;
+        (known.run.is_some() || latest <= known.within).then_some(known)
     }
 }
 
@@ -157,6 +178,30 @@ impl<'s, 'a> Subject<'s, 'a> {
     /// The candidate of a size whose run is shortest, if it is shorter than `latest`, with the
     /// run.
     pub(super) fn fastest(
+        &mut self,
+        priced: &mut Priced,
+        size: &Size,
+        latest: Seconds,
+        result: &mut TrainingSearchResult,
+    ) -> Option<(Layout, Seconds)> {
+        if let Some(known) = priced.known(size.accelerators, latest) {
+            let run = known.run.filter(|(_, run)| *run <= latest);
+            match run {
+                Some(_) => result.rejected.slower += size.count - 1,
+                None => result.rejected.deadline += size.count,
+            }
+            return run;
+        }
+        let run = self.looked_for(priced, size, latest, result);
+        let within = latest;
+        priced
+            .shortest
+            .insert(size.accelerators, Shortest { within, run });
+        run
+    }
+
+    /// The same, of which nothing is known yet.
+    fn looked_for(
         &mut self,
         priced: &mut Priced,
         size: &Size,
@@ -280,15 +325,15 @@ impl<'s, 'a> Subject<'s, 'a> {
             recompute,
             ..candidate.layout
         };
-        let groups = Groups::placed(layout, priced.fabric, self.system.slots)?;
+        let groups = Groups::placed(layout, &priced.fabric, self.system.slots)?;
         let shape = &mut priced.shapes[candidate.shape];
         let model = shape.get_or_insert_with(|| {
-            self.price(&self.layouts.shapes[candidate.shape], priced.fabric)
+            self.price(&self.layouts.shapes[candidate.shape], &priced.fabric)
         });
         let hardware = TrainingHardware {
             system: self.system,
             rates: self.rates,
-            fabric: priced.fabric,
+            fabric: &priced.fabric,
         };
         result.evaluated += 1;
         let evaluation = evaluate(
