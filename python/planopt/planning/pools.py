@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.evaluation import Disaggregated, UnderLoad
-from planopt.money import at_load
+from planopt.money import at_load, price_of_an_hourly_dollar
 from planopt.planning.question import MUCH_DEARER
 from planopt.planning.settle import (
     ATTEMPTS,
@@ -68,9 +68,12 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
         return NO_POOLS
     if chosen is not None:
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
-        if problem.objective == "cheapest" and not problem.hourly:
-            most = MUCH_DEARER * chosen.price_usd
-            problem = replace(problem, budget_usd=min(most, problem.budget_usd or most))
+        if problem.objective == "cheapest":
+            # An hour of what is bought costs what is lost of its price, and more.
+            reach = price_of_an_hourly_dollar(question.catalog.cost) or math.inf
+            known = chosen.usd_per_hour * reach if problem.hourly else chosen.price_usd
+            most = min(MUCH_DEARER * known, problem.budget_usd or math.inf)
+            problem = replace(problem, budget_usd=most if most < math.inf else None)
     best = NO_POOLS
     for _ in range(ATTEMPTS):
         request = _request(question.catalog, problem)

@@ -222,7 +222,9 @@ fn matched<'a>(
                             cache: prefill.cache,
                             alike,
                         };
-                        best = better(best, pair.best(&mut known));
+                        if !pair.is_too_dear(best.as_ref()) {
+                            best = better(best, pair.best(&mut known));
+                        }
                     }
                 }
             }

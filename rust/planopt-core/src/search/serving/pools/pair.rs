@@ -53,6 +53,24 @@ impl<'a> Pair<'_, 'a> {
         }
     }
 
+    /// Whether it costs more than may be spent, or than what is `known`, even if no replica carried less
+    /// than it can.
+    pub(super) fn is_too_dear(&self, known: Option<&FoundPools>) -> bool {
+        let demand = self.request.demand;
+        let rate = demand.requests_per_second;
+        if demand.aim != PoolsAim::Cheapest || rate <= 0.0 {
+            return false;
+        }
+        let fewest = |side: &Side| whole((rate / side.bound).ceil());
+        let (x, y) = (fewest(self.prefill), fewest(self.decode));
+        if x.max(y) > MOST_REPLICAS {
+            return true;
+        }
+        let price = self.cluster(x, y).and_then(|cluster| cluster.price());
+        let most = [demand.price, known.map(|known| known.price)];
+        price.is_some_and(|price| most.into_iter().flatten().any(|most| price > most))
+    }
+
     /// What replicas carry; `known` is for how long a cache is on its way and at what rate prompts
     /// are then read in time, for those that follow.
     fn carried(&self, known: &mut Option<(f64, f64)>) -> Option<Carried> {
