@@ -25,8 +25,9 @@ const SHORT: u64 = 1_000;
 pub(super) const LEVELS: [u64; 4] = [4_000, 16_000, 64_000, 256_000];
 const ONE_IN_TWENTY: f64 = 0.05;
 
-/// Requests of the run that what is bought must pass.
-const FINAL_REQUESTS: u64 = 64_000;
+/// Requests of the run that what is bought must pass, from the shortest on: longer ones tell what is
+/// nearer to what is allowed.
+const FINAL_REQUESTS: [u64; 2] = [16_000, 64_000];
 
 /// The same once the clock has ended: the answer says that nothing is proven.
 const HURRIED_REQUESTS: u64 = 8_000;
@@ -165,42 +166,51 @@ impl Judge<'_> {
         most.min(LEVELS[LEVELS.len() - 1])
     }
 
-    /// What the final run of replicas shows of the rate of each, and what came of it.
+    /// What the final run of replicas shows of the rate of each, of which `fluid` is the most that any can,
+    /// and what came of it.
     pub(super) fn last(
         &self,
         step: &impl StepTime,
         limits: EngineLimits,
-        replicas: u32,
-        rate: f64,
+        (replicas, rate): (u32, f64),
+        fluid: f64,
     ) -> (Verdict, LoadReport) {
-        let of_replicas = FINAL_OF_REPLICA * u64::from(replicas);
-        let is_brief = self.is_brief || self.course.is_over();
-        let requests = if is_brief {
-            HURRIED_REQUESTS
-        } else {
-            let turns = self.goal.traffic.turns().map_or(0.0, |turns| turns.turns);
-            let of_sessions = u64::from(whole(FINAL_SESSIONS * turns));
-            FINAL_REQUESTS
-                .max(of_replicas)
-                .max(of_sessions)
-                .min(FINAL_MOST)
-        };
         let load = (replicas, rate);
         let stop = &self.course.stopped;
-        let report = self.run(step, limits, load, (requests, FINAL_SEED), stop);
-        if is_brief {
-            return self.long_enough(step, limits, load, (requests, report));
+        if self.is_brief || self.course.is_over() {
+            let run = (HURRIED_REQUESTS, FINAL_SEED);
+            let report = self.run(step, limits, load, run, stop);
+            return self.long_enough(step, limits, load, (HURRIED_REQUESTS, report));
         }
-        let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
-        let is_told = verdict != Verdict::Open || requests == FINAL_MOST;
-        if is_told {
-            return (verdict, report);
+        let turns = self.goal.traffic.turns().map_or(0.0, |turns| turns.turns);
+        let least = u64::from(whole(FINAL_SESSIONS * turns))
+            .max(FINAL_OF_REPLICA * u64::from(replicas))
+            .min(FINAL_MOST);
+        let longer = FINAL_REQUESTS
+            .into_iter()
+            .map(|requests| requests.max(least));
+        let mut told = (Verdict::Open, LoadReport::default());
+        for (requests, seed) in longer.chain([FINAL_MOST]).zip(FINAL_SEED..) {
+            let report = self.run(step, limits, load, (requests, seed), stop);
+            told = (
+                self.look(&report, rate, f64::INFINITY, requests, true),
+                report,
+            );
+            let enough = f64::from(replicas) * self.enough(&told.1, rate, fluid);
+            let is_clear = real(requests) >= enough && self.is_clear(&told.1);
+            let is_long = requests >= FINAL_REQUESTS[1];
+            let is_told = told.0 != Verdict::Open && (is_long || is_clear);
+            if is_told || requests == FINAL_MOST {
+                break;
+            }
         }
-        // So near the limit more requests tell, where there is the time.
-        let again = (FINAL_MOST, FINAL_SEED + 1);
-        let report = self.run(step, limits, load, again, stop);
-        let verdict = self.look(&report, rate, f64::INFINITY, FINAL_MOST, true);
-        (verdict, report)
+        told
+    }
+
+    /// Whether every share lies so far from what is allowed that no longer run could turn it.
+    fn is_clear(&self, report: &LoadReport) -> bool {
+        let apart = |(of, most): (Share, f64)| (of.mean - most).abs() > FIVE_SIGMA * of.error;
+        self.judged(report).into_iter().all(apart)
     }
 
     /// What a hurried run shows, made once more where it has ended before its engines were as full as

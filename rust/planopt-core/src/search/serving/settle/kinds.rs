@@ -513,7 +513,8 @@ impl<'s, 'a> Kinds<'s, 'a> {
         };
         let limits = self.limits(kind, &replica);
         let steps = Remembered::of(&steps);
-        self.judge.last(&steps, limits, replicas, rate)
+        let fluid = kind.bracket.fluid;
+        self.judge.last(&steps, limits, (replicas, rate), fluid)
     }
 
     /// What sessions keep on a replica of a kind of which each has so many, if these are who asks.
