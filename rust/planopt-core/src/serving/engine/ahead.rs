@@ -49,34 +49,49 @@ pub(super) struct Ahead {
 impl Ahead {
     /// Takes all steps up to the first with which one has ended as many as it may, and before `now`.
     pub(super) fn go(&mut self, now: f64) {
-        loop {
-            let next = self
-                .each
-                .iter()
-                .fold(f64::INFINITY, |next, one| next.min(one.doing.until()));
+        let mut next = self.next();
+        // Events for which nobody can have ended as many as it may: each ends one step at most at one.
+        let mut sure = 0;
+        while next < now {
+            if sure == 0 {
+                let left = self
+                    .each
+                    .iter()
+                    .map(|one| one.most.saturating_sub(one.ended));
+                sure = left.min().unwrap_or(0).saturating_sub(1);
+            }
             let is_last = |one: &Stepping| one.ended + 1 >= one.most && one.ends_with(next);
-            if next >= now || self.each.iter().any(is_last) {
+            if sure == 0 && self.each.iter().any(is_last) {
                 return;
             }
-            for one in &mut self.each {
-                if one.doing.until() <= next {
-                    one.ended += u64::from(one.ends_with(next));
-                    one.doing = Doing::Idle;
-                }
+            sure = sure.saturating_sub(1);
+            next = self.step(next);
+        }
+    }
+
+    fn next(&self) -> f64 {
+        let until = self.each.iter().map(|one| one.doing.until());
+        until.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whoever is through by `now` starts again, or waits for the first stage; tells when the next is.
+    fn step(&mut self, now: f64) -> f64 {
+        let mut next = f64::INFINITY;
+        for one in &mut self.each {
+            if one.doing.until() <= now {
+                one.ended += u64::from(one.ends_with(now));
+                one.doing = Doing::Idle;
             }
-            for one in &mut self.each {
-                if one.doing != Doing::Idle {
-                    continue;
-                }
-                if self.accepts_from > next {
-                    one.doing = Doing::Waits(self.accepts_from);
-                    continue;
-                }
+            if one.doing == Doing::Idle && self.accepts_from > now {
+                one.doing = Doing::Waits(self.accepts_from);
+            } else if one.doing == Doing::Idle {
                 let seconds = one.seconds();
                 one.begun += 1;
-                one.doing = Doing::Steps(next + seconds.latency);
-                self.accepts_from = next + seconds.interval;
+                one.doing = Doing::Steps(now + seconds.latency);
+                self.accepts_from = now + seconds.interval;
             }
+            next = next.min(one.doing.until());
         }
+        next
     }
 }

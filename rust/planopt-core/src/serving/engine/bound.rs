@@ -27,6 +27,10 @@ const APART: f64 = 1.15;
 /// The same of those that are looked at first.
 const COARSE: f64 = 1.75;
 
+/// Numbers that carry less, one after the other, behind which none carries more: there may be a dent
+/// where a step grows by leaps.
+const WORSE: u32 = 2;
+
 /// Share to which the most sequences are found that are fast enough.
 const CLOSE: f64 = 1e-3;
 
@@ -78,43 +82,99 @@ pub fn most_per_second(
         let full = 1.0 / (behind * decode / sequences + read * added);
         hidden.max(full)
     };
-    let in_time =
-        |sequences| tpot.is_none_or(|most| sequences / (behind * carried(sequences)) <= most);
-    if tpot.is_some_and(|most| again(0.0, 1.0) > most) {
-        return 0.0;
-    }
-    let (mut sequences, mut beyond) = (0.0, places);
-    if in_time(places) {
-        sequences = places;
-    }
-    while beyond - sequences > CLOSE * beyond {
-        let middle = f64::midpoint(sequences, beyond);
-        if in_time(middle) {
-            sequences = middle;
-        } else {
-            beyond = middle;
-        }
-    }
-    let sequences = beyond;
-    // One number is best, and what is carried falls to both sides of it: coarse steps find about
-    // where.
-    let mut best = (sequences, carried(sequences));
-    for apart in [COARSE, APART] {
-        let (middle, most) = (best.0, sequences);
-        let mut at = (middle * COARSE).min(most);
-        let least = if apart == COARSE {
-            most.min(1.0)
-        } else {
-            (middle / COARSE).max(most.min(1.0))
-        };
-        while at >= least {
-            let found = carried(at);
-            if found > best.1 {
-                best = (at, found);
+    let sequences = match tpot {
+        None => places,
+        Some(most) => {
+            let alone = again(0.0, 1.0);
+            if alone > most {
+                return 0.0;
             }
-            at /= apart;
+            let longer = |sequences| sequences / (behind * carried(sequences)) - most;
+            crossing((0.0, alone - most), (places, longer(places)), longer)
+        }
+    };
+    // One number is best, and what is carried falls to both sides of it.
+    let coarse = climbed((sequences, carried(sequences)), 1.0 / COARSE, 1.0, carried);
+    let down = climbed(coarse, 1.0 / APART, 1.0, carried);
+    let best = if down.0 < coarse.0 {
+        down
+    } else {
+        climbed(coarse, APART, sequences, carried)
+    };
+    reads.min(micro_batches * best.1)
+}
+
+/// The most up to the `high` end at which what grows from one end to the other is at most 0, or a
+/// little more: false position, in which an end that stays counts half (the Illinois rule; Dowell and
+/// Jarratt 1971).
+fn crossing(
+    (mut low, mut below): (f64, f64),
+    (mut high, mut above): (f64, f64),
+    grows: impl Fn(f64) -> f64,
+) -> f64 {
+    if above <= 0.0 {
+        return high;
+    }
+    let mut stays = 0.0_f64;
+    while high - low > CLOSE * high {
+        let near = CLOSE / 2.0 * high;
+        let at = (low * above - high * below) / (above - below);
+        let at = at.clamp(low + near, high - near);
+        let found = grows(at);
+        if found <= 0.0 {
+            if stays > 0.0 {
+                above /= 2.0;
+            }
+            (low, below, stays) = (at, found, 1.0);
+        } else {
+            if stays < 0.0 {
+                below /= 2.0;
+            }
+            (high, above, stays) = (at, found, -1.0);
         }
     }
-    let most = best.1;
-    reads.min(micro_batches * most)
+    high
+}
+
+/// The best of numbers of sequences that are `apart`, from a known one on to the last before `end`: it
+/// ends where they get worse.
+fn climbed(mut best: (f64, f64), apart: f64, end: f64, carried: impl Fn(f64) -> f64) -> (f64, f64) {
+    let (mut at, mut worse) = (best.0 * apart, 0);
+    while (at - end) * (1.0 - apart) >= 0.0 && worse < WORSE {
+        let found = carried(at);
+        if found > best.1 {
+            (best, worse) = ((at, found), 0);
+        } else {
+            worse += 1;
+        }
+        at *= apart;
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{APART, CLOSE, climbed, crossing};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn where_something_grows_past_nothing_is_found_from_above(
+            sought in 1e-3..1.0_f64, bend in 0.2..6.0_f64, high in 1.0..4096.0_f64
+        ) {
+            let sought = sought * high;
+            let grows = |at: f64| at.powf(bend) - sought.powf(bend);
+            let found = crossing((0.0, grows(0.0)), (high, grows(high)), grows);
+            prop_assert!(sought <= found && found <= sought / (1.0 - CLOSE) + 1e-9, "{found}");
+        }
+
+        #[test]
+        fn the_top_of_a_hill_is_climbed_from_both_sides(top in 1.0..512.0_f64, from in 1.0..512.0_f64) {
+            let hill = |at: f64| -(at / top).ln().powi(2);
+            let known = (from, hill(from));
+            let down = climbed(known, 1.0 / APART, 1.0, hill);
+            let best = if down.0 < from { down } else { climbed(known, APART, 512.0, hill) };
+            prop_assert!((best.0 / top).ln().abs() <= APART.ln(), "{best:?} {top}");
+        }
+    }
 }

@@ -30,8 +30,11 @@ pub(super) struct Decoding {
     pub(super) slope: f64,
 }
 
-/// Rounds after which the number of those who decode has settled.
+/// Rounds after which the number of those who decode has settled, or once it has to this share of the
+/// most.
 const ROUNDS: u32 = 40;
+
+const CLOSE: f64 = 1e-3;
 
 /// Turns after which the time of a token in a full engine has settled.
 const FEW_TURNS: u32 = 3;
@@ -75,6 +78,26 @@ impl TokenTimes {
     fn at(&self, n: f64) -> f64 {
         self.seconds.at(n.min(self.places))
     }
+}
+
+/// The number up to `most` that `settled` leaves as it is: by secants, and by turns where these lead
+/// away from it.
+fn fixed_point(settled: impl Fn(f64) -> f64, most: f64) -> f64 {
+    let (mut n, mut next) = (most, settled(most));
+    let mut before = None;
+    for _ in 0..ROUNDS {
+        let gap = next - n;
+        if gap.abs() < CLOSE * most {
+            break;
+        }
+        let secant = before.map(|(other, gap_then)| n - gap * (n - other) / (gap - gap_then));
+        before = Some((n, gap));
+        n = secant
+            .filter(|secant| (0.0..n).contains(secant))
+            .unwrap_or(next);
+        next = settled(n);
+    }
+    next
 }
 
 /// At `rate` prompts per second and micro-batch.
@@ -134,15 +157,8 @@ pub(super) fn decoding(estimator: &Estimator, rate: f64, source: Source) -> Deco
                 machine.token_time_with(&reading, fellows * answered / behind.max(1.0))
             };
             let most = places.min(users);
-            let mut n = most;
-            for _ in 0..ROUNDS {
-                let next = (rate * behind * time(n)).min(most);
-                let change = (next - n).abs();
-                n = next;
-                if change < 1e-3 * most {
-                    break;
-                }
-            }
+            let settled = |n: f64| (rate * behind * time(n)).min(most);
+            let n = fixed_point(settled, most);
             Decoding {
                 population: Population {
                     decoding: n,
@@ -151,6 +167,21 @@ pub(super) fn decoding(estimator: &Estimator, rate: f64, source: Source) -> Deco
                 tpot: time(n),
                 slope: 0.0,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLOSE, fixed_point};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_settles_is_left_as_it_is(share in 0.0..1.0_f64, slope in 0.0..0.99_f64, most in 1.0..4096.0_f64) {
+            let settled = |n: f64| (share * most * (1.0 - slope) + slope * n).min(most);
+            let found = fixed_point(settled, most);
+            prop_assert!((settled(found) - found).abs() <= CLOSE * most, "{found}");
         }
     }
 }

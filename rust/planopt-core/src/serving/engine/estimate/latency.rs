@@ -32,13 +32,14 @@ fn estimate(estimator: &Estimator, all: f64, source: Source) -> Estimate {
     let slowed = Slowed::new(&point, &backlog, estimator.places);
     let traffic = point.machine.traffic;
     let tpot_mean = decoding.tpot + mean(|at| slowed.beyond(traffic.behind(at), behind.max(1.0)));
+    let work = squared_work(&point);
     let tpot = TokenTime {
         least: LEAST_STEP * reading.decode,
         most: match point.machine.policy {
             Policy::DecodeFirst => reading.full_step.max(decoding.tpot),
             Policy::PrefillFirst => f64::INFINITY,
         },
-        spread: std::array::from_fn(|at| token_time(&point, &slowed, at)),
+        spread: std::array::from_fn(|at| token_time(&point, &slowed, work, at)),
     };
     let is_open = matches!(source, Source::Open { .. });
     Estimate {
@@ -178,9 +179,23 @@ fn first_token(estimator: &Estimator, point: &Point, backlog: &Backlog) -> First
 /// Decoding steps at a small number of sequences are shorter than the usual one by so much.
 const LEAST_STEP: f64 = 0.98;
 
+/// Mean square of the seconds by which a prompt makes steps longer.
+fn squared_work(point: &Point) -> f64 {
+    let reading = &point.reading;
+    let base = if reading.mixed > 0.0 {
+        reading.decode
+    } else {
+        0.0
+    };
+    mean(|at| {
+        let (steps, each) = reading.full[at];
+        (steps * (each - base) + reading.last[at].1 - base).powi(2)
+    }) * point.machine.traffic.lost_square()
+}
+
 /// Token time of a stratum of outputs above the least, over which prompts and the number of
 /// those who decode are averaged for as long as the output takes.
-fn token_time(point: &Point, slowed: &Slowed, at: usize) -> Tail {
+fn token_time(point: &Point, slowed: &Slowed, work: f64, at: usize) -> Tail {
     let (reading, decoding) = (&point.reading, &point.decoding);
     let traffic = point.machine.traffic;
     let behind = traffic.behind(at);
@@ -189,15 +204,6 @@ fn token_time(point: &Point, slowed: &Slowed, at: usize) -> Tail {
     let lives = behind / usual;
     let averaged = 2.0 * (lives - 1.0 + (-lives).exp()) / (lives * lives);
     let number = decoding.slope.powi(2) * decoding.population.variance * averaged;
-    let base = if reading.mixed > 0.0 {
-        reading.decode
-    } else {
-        0.0
-    };
-    let work = mean(|at| {
-        let (steps, each) = reading.full[at];
-        (steps * (each - base) + reading.last[at].1 - base).powi(2)
-    }) * traffic.lost_square();
     let prompts = point.rate * decoding.tpot * work / (behind * (1.0 - point.share).powi(2));
     let mean = decoding.tpot + slowed.beyond(behind, usual) - LEAST_STEP * reading.decode;
     Tail::new(mean, number + prompts)

@@ -65,22 +65,28 @@ impl Estimator {
         let fastest =
             alone.own_mean() + (self.traffic.output.mean - 1.0) * alone.decode + think_seconds;
         // The rate falls as turns get longer, and turns get longer as the rate grows: their
-        // crossing is looked for by turns, and by halves where that leads away from it.
+        // crossing is looked for by secants, and by halves where these lead away from it.
         let (mut low, mut high) = (0.0, users / fastest);
         let mut rate = high;
+        let mut before = None;
         let mut estimate = latency::closed(self, users, rate, together);
         for _ in 0..ROUNDS {
             let possible = users / (estimate.turn() + think_seconds);
-            if (possible - rate).abs() < CLOSE * rate {
+            let gap = possible - rate;
+            if gap.abs() < CLOSE * rate {
                 break;
             }
-            if possible > rate {
+            if gap > 0.0 {
                 low = rate;
             } else {
                 high = rate;
             }
-            rate = if low < possible && possible < high {
-                possible
+            let next = before.map_or(possible, |(other, gap_then)| {
+                rate - gap * (rate - other) / (gap - gap_then)
+            });
+            before = Some((rate, gap));
+            rate = if low < next && next < high {
+                next
             } else {
                 f64::midpoint(low, high)
             };
