@@ -26,7 +26,7 @@ from planopt.planning.alternatives import other_builds
 from planopt.planning.certainty import certain, priced, served_to
 from planopt.planning.nearest import unproven, why_no_purchase
 from planopt.planning.pools import better_of
-from planopt.planning.question import TOLD, ServingQuestion
+from planopt.planning.question import REACH, TOLD, ServingQuestion
 from planopt.planning.rent_or_buy import rent_or_buy
 from planopt.planning.scenarios import with_scenarios
 from planopt.planning.sensitivity import is_wide, sensitivities, steps
@@ -161,10 +161,14 @@ class Serving:
             warnings=(*plan.warnings, *flipped(flips)),
         )
         plan = with_scenarios(made_from(plan, question.catalog), question)
-        return plan if is_wide(question) else priced(plan, question, self._price)
+        if is_wide(question):
+            return plan
+        reach = REACH * chosen.price_usd
+        return priced(plan, question, lambda other: self._price(other, reach))
 
-    def _price(self, question: ServingQuestion) -> float | None:
-        """Price of what is held, where that is found in time."""
+    def _price(self, question: ServingQuestion, reach: float) -> float | None:
+        """Price of what is held, where that is found in time; first within `reach`."""
+        question.first_cap_usd = reach
         found = self.settled(question, question.buy())
         if (
             found is None
