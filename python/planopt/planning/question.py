@@ -378,7 +378,7 @@ class ServingQuestion(Question[Problem, Build]):
     def near(self, chosen: Build) -> ServingQuestion:
         """Look first up to about the price of a known answer to another question."""
         if not self.problem.hourly:
-            self.first_cap_usd = max(FIRST_CAP_USD, MUCH_DEARER * chosen.price_usd)
+            self.first_cap_usd = MUCH_DEARER * chosen.price_usd
         return self
 
     def aiming(self, objective: Objective) -> ServingQuestion:
