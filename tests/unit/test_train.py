@@ -155,6 +155,8 @@ def test_datacenter_leaves_out_consumer_cards() -> None:
     assert anywhere.deployments[0].candidate.accelerator == "rtx-4090"
     assert hosted.deployments[0].candidate.accelerator == "l40s"
     assert "W003" in {warning.code for warning in anywhere.warnings}
+    (desk,), (rack,) = anywhere.deployments, hosted.deployments
+    assert (desk.hardware.host, rack.hardware.host) == ("desktop-2gpu", "pcie-2gpu")
 
 
 def test_what_is_asked_for_and_excluded_is_refused() -> None:

@@ -63,7 +63,7 @@ LIFTS = {
         {"accelerators": "", "exclude": "", "vendor": ""}, "any other"
     ),
     "evidence": Edit({"evidence": ""}, "what nobody has measured, too"),
-    "datacenter": Edit({"datacenter": ""}, "parts not licensed for it, too"),
+    "datacenter": Edit({"datacenter": ""}, "parts for no data center, too"),
     "places": Edit(ANYWHERE, "from anybody, anywhere"),
 }
 """What lifts a limit: first those that leave the parts as they are."""

@@ -92,7 +92,9 @@ impl Selection {
 
     fn opens(&self, host: &Host) -> bool {
         let is_asked = || self.hosts.contains(&host.id) || self.own.contains_key(&host.id);
-        listed(&self.hosts, &host.id) && (!host.on_request || is_asked())
+        // What stands in no rack is a desktop; where instances stand is their vendor's affair.
+        let stands = !self.datacenter || host.rack_units > 0.0 || host.rent.is_some();
+        listed(&self.hosts, &host.id) && ((stands && !host.on_request) || is_asked())
     }
 
     fn owned(&self, accelerator: &Accelerator, host: &Host) -> Owned {
