@@ -13,6 +13,7 @@ from msgspec.structs import replace
 import planopt
 from planopt.catalog.open import open_catalog
 from planopt.exchange.export import export
+from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Asked
 from planopt.planning import pools
 from planopt.planning.serving import Serving
@@ -180,6 +181,32 @@ def test_the_gap_is_to_the_lower_of_both_bounds() -> None:
             told = bounded(*unknown, of_two=of_two)
             assert (told.status, told.why, told.gap) == ("feasible", "space", None)
     assert bounded(1.2, 1.1, of_two=False).counts == {0: 1}
+
+
+def test_beside_what_is_rented_the_bound_of_two_pools_is_what_an_hour_of_them_loses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rented = {"procurement": "both", "request_rate": "3/s", "isl": 200, "osl": 100}
+    cards = {"accelerators": "rtx-4090,l40s", "ttft": "500ms", "target": "12tok/s"}
+    ours = {**rented, **cards}
+    plan = planopt.solve("qwen2.5-7b", **ours)
+    reach = price_of_an_hourly_dollar(open_catalog().cost)
+    assert reach is not None
+    assert plan.status == "optimal"
+    assert plan.pools_bound_usd is not None
+    assert plan.cost is not None
+    assert plan.pools_bound_usd / reach >= (plan.cost.usd_per_hour or 0.0)
+
+    two_pools = pools.two_pools
+
+    def cheap(question: Any, chosen: Any) -> TwoPools:
+        least = 0.5 * chosen.usd_per_hour * reach
+        return two_pools(question, chosen)._replace(bound=least)
+
+    monkeypatch.setattr(pools, "two_pools", cheap)
+    known = planopt.solve("qwen2.5-7b", **ours)
+    assert (known.status, known.why) == ("feasible", "space")
+    assert known.gap == pytest.approx(0.5, rel=1e-3)
 
 
 @pytest.mark.parametrize(

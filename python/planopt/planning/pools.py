@@ -69,8 +69,7 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
     if chosen is not None:
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
         if problem.objective == "cheapest":
-            # An hour of what is bought costs what is lost of its price, and more.
-            reach = price_of_an_hourly_dollar(question.catalog.cost) or math.inf
+            reach = _reach(question) or math.inf
             known = chosen.usd_per_hour * reach if problem.hourly else chosen.price_usd
             most = min(MUCH_DEARER * known, problem.budget_usd or math.inf)
             problem = replace(problem, budget_usd=most if most < math.inf else None)
@@ -170,15 +169,17 @@ def _bounded(
         bound_micro_usd=None,
         gap=None,
     )
-    if two.bound is None or problem.hourly or held is None:
+    # An hour of what is bought costs what is lost of its price, and more.
+    reach = _reach(question) if problem.hourly else 1.0
+    if two.bound is None or reach is None or held is None:
         return unknown
     bound = None
     if problem.objective == "throughput" and known.gap is not None:
         most = max(two.bound, carried(held.build) * (1 + known.gap))
         gap = max(0.0, most / carried(chosen) - 1)
     elif problem.objective == "cheapest" and known.bound_micro_usd is not None:
-        price = round(chosen.price_usd * MICRO_USD)
-        least = math.floor(two.bound * MICRO_USD)
+        usd = chosen.usd_per_hour if problem.hourly else chosen.price_usd
+        price, least = round(usd * MICRO_USD), math.floor(two.bound / reach * MICRO_USD)
         bound = min(price, least, known.bound_micro_usd)
         gap = (price - bound) / price if price else 0.0
     else:
@@ -186,6 +187,11 @@ def _bounded(
     if gap == 0:
         unknown = change(unknown, status="optimal", why=None)
     return change(unknown, gap=gap, bound_micro_usd=bound)
+
+
+def _reach(question: ServingQuestion) -> float | None:
+    """Purchase that a dollar per hour writes off."""
+    return price_of_an_hourly_dollar(question.catalog.cost)
 
 
 def _is_asked(problem: Problem) -> bool:
