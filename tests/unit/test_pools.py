@@ -209,6 +209,25 @@ def test_beside_what_is_rented_the_bound_of_two_pools_is_what_an_hour_of_them_lo
     assert known.gap == pytest.approx(0.5, rel=1e-3)
 
 
+def test_of_all_formats_that_may_be_none_of_two_pools_is_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cards = {"accelerators": "rtx-4090", "target": "5tok/s", "time_limit": "60s"}
+    plan = planopt.solve("llama-2-70b", **cards, allow_quantization="int4")
+    assert plan.status == "optimal"
+    assert plan.deployments[0].candidate.weights == "int4"
+
+    found = pools._found
+
+    def unknown_in_16_bits(question: Any, problem: Any) -> pools._Found:
+        told = found(question, problem)
+        return told if problem.weights == "int4" else pools._Found(best=None)
+
+    monkeypatch.setattr(pools, "_found", unknown_in_16_bits)
+    known = planopt.solve("llama-2-70b", **cards, allow_quantization="int4")
+    assert (known.status, known.why, known.gap) == ("feasible", "space", None)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -34,6 +34,8 @@ from planopt.serving.search import sought
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planopt.catalog.open import Catalog
     from planopt.planning.question import ServingQuestion
     from planopt.serving.question_types import Problem
@@ -59,13 +61,16 @@ class _Found(Struct):
 def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPools:
     """Find the best two pools for a question, and run its load through them.
 
-    Beside a plan they are of its weights, and not much dearer. Those that are late are
-    looked for again with more care, as long as there is time.
+    Beside a plan they are of its weights, and not much dearer; the bound is of all
+    formats that may be. Those that are late are looked for again with more care, as
+    long as there is time.
     """
     # Without the care that simulations have taught.
     problem = question.about(ttft_margin=1.0, tpot_margin=1.0).problem
     if not _is_asked(problem):
         return NO_POOLS
+    published = question.catalog.model(problem.model).weights
+    formats = {problem.weights or published, *problem.allow_quantization}
     if chosen is not None:
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
         if problem.objective == "cheapest":
@@ -73,15 +78,15 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
             known = chosen.usd_per_hour * reach if problem.hourly else chosen.price_usd
             most = min(MUCH_DEARER * known, problem.budget_usd or math.inf)
             problem = replace(problem, budget_usd=most if most < math.inf else None)
+    others = sorted(formats - {problem.weights or published})
+    bounds = [
+        _found(question, replace(problem, weights=other)).bound for other in others
+    ]
     best = NO_POOLS
-    for _ in range(ATTEMPTS):
-        request = _request(question.catalog, problem)
-        least = LEAST_SHARE * question.problem.time_limit_seconds
-        left = max(least, question.seconds_left)
-        found = question.catalog.ask("search_pools", request, _Found, left)
-        if not problem.allow_quantization:
-            # Of other formats no pools are looked at.
-            best = best._replace(bound=best.bound or found.bound)
+    for attempt in range(ATTEMPTS):
+        found = _found(question, problem)
+        if not attempt:
+            best = best._replace(bound=_of_all(problem, [found.bound, *bounds]))
         if found.best is None or found.build is None or not question.seconds_left:
             break
         asked = question.about(weights=problem.weights)
@@ -103,6 +108,21 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
             tpot_margin=problem.tpot_margin * share.get("TPOT", 1.0),
         )
     return best
+
+
+def _found(question: ServingQuestion, problem: Problem) -> _Found:
+    least = LEAST_SHARE * question.problem.time_limit_seconds
+    request = _request(question.catalog, problem)
+    left = max(least, question.seconds_left)
+    return question.catalog.ask("search_pools", request, _Found, left)
+
+
+def _of_all(problem: Problem, bounds: Sequence[float | None]) -> float | None:
+    """Return what no pools of any format are better than, if that is known of all."""
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds):
+        return None
+    return max(known) if problem.objective == "throughput" else min(known)
 
 
 def better_of(
