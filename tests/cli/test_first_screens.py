@@ -343,6 +343,8 @@ def test_tables_end_where_the_terminal_does(
         main([*command])
     told = capsys.readouterr().out
     assert told
-    assert [line for line in told.splitlines() if len(line) > 80] == []
+    # A path is not broken.
+    lines = [line for line in told.splitlines() if "= file: " not in line]
+    assert [line for line in lines if len(line) > 80] == []
     first = {line.split("  ")[1] for line in told.splitlines() if line[:2] == "  "}
     assert not first & {"e", "n", "ckwell", "d_per_user"}

@@ -88,8 +88,11 @@ def test_memory_comes_first() -> None:
 
 
 def test_the_table_and_the_chart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     chart = tmp_path / "chart.svg"
     asked = ("compare", "--all", "--per-dollar", "--model", "llama-3.1-8b")
     assert run(*asked, "--out", str(chart)) == 0

@@ -113,6 +113,7 @@ class Model(Struct, frozen=True):
     id: str
     name: str
     parameters: int
+    active_parameters: int
     mtp_modules: int
     mtp_parameters: int
     weights: str

@@ -447,7 +447,9 @@ def _drops(
     """List the limits of a question that somebody set, with what lifts each."""
     given, set_ = question.asked.given, {}
     for name, edit in {**LIFTS, **otherwise}.items():
-        if any(given.get(option) for option in edit.options):
+        said = [given.get(option) for option in edit.options]
+        # So is none: no spare hosts.
+        if any(value or str(value) == "0" for value in said):
             own = {
                 option: value
                 for option, value in edit.options.items()

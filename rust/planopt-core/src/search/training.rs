@@ -51,9 +51,8 @@ impl TrainingSearch<'_> {
             let system = placed.1;
             let fabric = system.fabric(self.assumptions);
             let same = alike.iter_mut().find(|(other, known)| {
-                let known = known[0].1;
-                let accelerators = (known.accelerator, system.accelerator);
-                std::ptr::eq(accelerators.0, accelerators.1)
+                let (_, known) = known[0];
+                std::ptr::eq(known.accelerator, system.accelerator)
                     && known.slots == system.slots
                     && *other == fabric
             });
@@ -88,21 +87,19 @@ impl TrainingSearch<'_> {
     ) -> Vec<(usize, TrainingSearchResult<'a>)> {
         let (_, first) = systems[0];
         let format = self.recipe.precision.format();
-        let rates = Rates::of(first.accelerator, format, self.assumptions);
-        let mut subject = rates
-            .as_ref()
-            .map(|rates| (Subject::new(self, first, rates, layouts), Vec::new()));
+        let Some(rates) = Rates::of(first.accelerator, format, self.assumptions) else {
+            let candidates: u64 = layouts.candidates.iter().map(Candidate::count).sum();
+            let mut refused = TrainingSearchResult::default();
+            refused.covered += candidates;
+            refused.rejected.precision += candidates;
+            self.course.step(systems.len() as u64);
+            let each = systems.iter().map(|(place, _)| (*place, refused.clone()));
+            return each.collect();
+        };
+        let mut subject = Subject::new(self, first, &rates, layouts);
+        let mut known = Vec::new();
         let each = systems.iter().map(|&(place, system)| {
-            let result = match &mut subject {
-                None => {
-                    let candidates: u64 = layouts.candidates.iter().map(Candidate::count).sum();
-                    let mut result = TrainingSearchResult::default();
-                    result.covered += candidates;
-                    result.rejected.precision += candidates;
-                    result
-                }
-                Some((subject, known)) => self.search_system(subject, known, system, networks),
-            };
+            let result = self.search_system(&mut subject, &mut known, system, networks);
             self.course.step(1);
             (place, result)
         });

@@ -186,20 +186,16 @@ impl Judge<'_> {
         let least = u64::from(whole(FINAL_SESSIONS * turns))
             .max(FINAL_OF_REPLICA * u64::from(replicas))
             .min(FINAL_MOST);
-        let longer = FINAL_REQUESTS
-            .into_iter()
-            .map(|requests| requests.max(least));
+        let [_, long] = FINAL_REQUESTS;
+        let longer = FINAL_REQUESTS.map(|requests| requests.max(least));
         let mut told = (Verdict::Open, LoadReport::default());
-        for (requests, seed) in longer.chain([FINAL_MOST]).zip(FINAL_SEED..) {
+        for (requests, seed) in longer.into_iter().chain([FINAL_MOST]).zip(FINAL_SEED..) {
             let report = self.run(step, limits, load, (requests, seed), stop);
-            told = (
-                self.look(&report, rate, f64::INFINITY, requests, true),
-                report,
-            );
-            let enough = f64::from(replicas) * self.enough(&told.1, rate, fluid);
-            let is_clear = real(requests) >= enough && self.is_clear(&told.1);
-            let is_long = requests >= FINAL_REQUESTS[1];
-            let is_told = told.0 != Verdict::Open && (is_long || is_clear);
+            let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
+            let enough = f64::from(replicas) * self.enough(&report, rate, fluid);
+            let is_clear = real(requests) >= enough && self.is_clear(&report);
+            let is_told = verdict != Verdict::Open && (requests >= long || is_clear);
+            told = (verdict, report);
             if is_told || requests == FINAL_MOST {
                 break;
             }
