@@ -186,8 +186,17 @@ def test_the_gap_is_to_the_lower_of_both_bounds() -> None:
 def test_beside_what_is_rented_the_bound_of_two_pools_is_what_an_hour_of_them_loses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rented = {"procurement": "both", "request_rate": "3/s", "isl": 200, "osl": 100}
-    cards = {"accelerators": "rtx-4090,l40s", "ttft": "500ms", "target": "12tok/s"}
+    rented: dict[str, Any] = {
+        "procurement": "both",
+        "request_rate": "3/s",
+        "isl": 200,
+        "osl": 100,
+    }
+    cards: dict[str, Any] = {
+        "accelerators": "rtx-4090,l40s",
+        "ttft": "500ms",
+        "target": "12tok/s",
+    }
     ours = {**rented, **cards}
     plan = planopt.solve("qwen2.5-7b", **ours)
     reach = price_of_an_hourly_dollar(open_catalog().cost)
@@ -212,8 +221,10 @@ def test_beside_what_is_rented_the_bound_of_two_pools_is_what_an_hour_of_them_lo
 def test_of_all_formats_that_may_be_none_of_two_pools_is_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cards = {"accelerators": "rtx-4090", "target": "5tok/s", "time_limit": "60s"}
-    plan = planopt.solve("llama-2-70b", **cards, allow_quantization="int4")
+    cards: dict[str, Any] = {"accelerators": "rtx-4090", "target": "5tok/s"}
+    plan = planopt.solve(
+        "llama-2-70b", **cards, time_limit="60s", allow_quantization="int4"
+    )
     assert plan.status == "optimal"
     assert plan.deployments[0].candidate.weights == "int4"
 
@@ -224,7 +235,9 @@ def test_of_all_formats_that_may_be_none_of_two_pools_is_better(
         return told if problem.weights == "int4" else pools._Found(best=None)
 
     monkeypatch.setattr(pools, "_found", unknown_in_16_bits)
-    known = planopt.solve("llama-2-70b", **cards, allow_quantization="int4")
+    known = planopt.solve(
+        "llama-2-70b", **cards, time_limit="60s", allow_quantization="int4"
+    )
     assert (known.status, known.why, known.gap) == ("feasible", "space", None)
 
 
