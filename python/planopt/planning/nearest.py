@@ -536,7 +536,7 @@ def _limit_of_run(problem: TrainingProblem, name: str) -> str:
         "places": _places(problem),
         "confidence": (f"held with {problem.confidence}",),
         "evidence": (f"{problem.evidence}",),
-        "datacenter": ("licensed for data centres",),
+        "datacenter": ("parts for a data center",),
     }
     return ", ".join(named[name]) if name in named else SAID[name].format(problem)
 

@@ -74,19 +74,16 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
     if chosen is not None:
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
         if problem.objective == "cheapest":
-            reach = _reach(question) or math.inf
-            known = chosen.usd_per_hour * reach if problem.hourly else chosen.price_usd
+            known = _money(chosen, problem) * (_reach(question) or math.inf)
             most = min(MUCH_DEARER * known, problem.budget_usd or math.inf)
             problem = replace(problem, budget_usd=most if most < math.inf else None)
     others = sorted(formats - {problem.weights or published})
-    bounds = [
-        _found(question, replace(problem, weights=other)).bound for other in others
-    ]
     best = NO_POOLS
     for attempt in range(ATTEMPTS):
         found = _found(question, problem)
         if not attempt:
-            best = best._replace(bound=_of_all(problem, [found.bound, *bounds]))
+            bound = _of_all(question, problem, found.bound, others)
+            best = best._replace(bound=bound)
         if found.best is None or found.build is None or not question.seconds_left:
             break
         asked = question.about(weights=problem.weights)
@@ -117,12 +114,20 @@ def _found(question: ServingQuestion, problem: Problem) -> _Found:
     return question.catalog.ask("search_pools", request, _Found, left)
 
 
-def _of_all(problem: Problem, bounds: Sequence[float | None]) -> float | None:
-    """Return what no pools of any format are better than, if that is known of all."""
-    known = [bound for bound in bounds if bound is not None]
-    if len(known) < len(bounds):
-        return None
-    return max(known) if problem.objective == "throughput" else min(known)
+def _of_all(
+    question: ServingQuestion,
+    problem: Problem,
+    bound: float | None,
+    others: Sequence[str],
+) -> float | None:
+    """Return what no pools are better than in other formats, too, if that is known."""
+    loosest = max if problem.objective == "throughput" else min
+    for other in others:
+        if bound is None:
+            break
+        found = _found(question, replace(problem, weights=other)).bound
+        bound = None if found is None else loosest(bound, found)
+    return bound
 
 
 def better_of(
@@ -158,10 +163,8 @@ def beats(two: Build, choice: Choice) -> bool:
             at_load(each.cost, carried(each), duty).usd_per_million_tokens or math.inf
             for each in (one, two)
         )
-    elif problem.hourly:
-        ours, theirs = one.usd_per_hour, two.usd_per_hour
     else:
-        ours, theirs = one.price_usd, two.price_usd
+        ours, theirs = (_money(each, problem) for each in (one, two))
     return theirs < ours
 
 
@@ -189,8 +192,7 @@ def _bounded(
         bound_micro_usd=None,
         gap=None,
     )
-    # An hour of what is bought costs what is lost of its price, and more.
-    reach = _reach(question) if problem.hourly else 1.0
+    reach = _reach(question)
     if two.bound is None or reach is None or held is None:
         return unknown
     bound = None
@@ -198,8 +200,8 @@ def _bounded(
         most = max(two.bound, carried(held.build) * (1 + known.gap))
         gap = max(0.0, most / carried(chosen) - 1)
     elif problem.objective == "cheapest" and known.bound_micro_usd is not None:
-        usd = chosen.usd_per_hour if problem.hourly else chosen.price_usd
-        price, least = round(usd * MICRO_USD), math.floor(two.bound / reach * MICRO_USD)
+        price = round(_money(chosen, problem) * MICRO_USD)
+        least = math.floor(two.bound / reach * MICRO_USD)
         bound = min(price, least, known.bound_micro_usd)
         gap = (price - bound) / price if price else 0.0
     else:
@@ -210,8 +212,18 @@ def _bounded(
 
 
 def _reach(question: ServingQuestion) -> float | None:
-    """Purchase that a dollar per hour writes off."""
+    """Purchase that a dollar of what is asked about stands for, where that is known.
+
+    An hour of what is bought costs what is lost of its price, and more.
+    """
+    if not question.problem.hourly:
+        return 1.0
     return price_of_an_hourly_dollar(question.catalog.cost)
+
+
+def _money(build: Build, problem: Problem) -> float:
+    """Return what a build costs in the money that is asked about."""
+    return build.usd_per_hour if problem.hourly else build.price_usd
 
 
 def _is_asked(problem: Problem) -> bool:

@@ -178,9 +178,7 @@ impl Judge<'_> {
         let load = (replicas, rate);
         let stop = &self.course.stopped;
         if self.is_brief || self.course.is_over() {
-            let run = (HURRIED_REQUESTS, FINAL_SEED);
-            let report = self.run(step, limits, load, run, stop);
-            return self.long_enough(step, limits, load, (HURRIED_REQUESTS, report));
+            return self.hurried(step, limits, load);
         }
         let turns = self.goal.traffic.turns().map_or(0.0, |turns| turns.turns);
         let least = u64::from(whole(FINAL_SESSIONS * turns))
@@ -211,20 +209,21 @@ impl Judge<'_> {
 
     /// What a hurried run shows, made once more where it has ended before its engines were as full as
     /// they get: tokens come faster until then.
-    fn long_enough(
+    fn hurried(
         &self,
         step: &impl StepTime,
         limits: EngineLimits,
         (replicas, rate): (u32, f64),
-        (mut requests, mut report): (u64, LoadReport),
     ) -> (Verdict, LoadReport) {
+        let run = |requests| {
+            let stop = &self.course.stopped;
+            self.run(step, limits, (replicas, rate), (requests, FINAL_SEED), stop)
+        };
+        let (mut requests, mut report) = (HURRIED_REQUESTS, run(HURRIED_REQUESTS));
         let enough = f64::from(replicas) * self.enough(&report, rate, f64::INFINITY);
         let enough = u64::from(whole(enough)).min(FINAL_MOST);
         if requests < enough {
-            let load = (replicas, rate);
-            requests = enough;
-            let stop = &self.course.stopped;
-            report = self.run(step, limits, load, (requests, FINAL_SEED), stop);
+            (requests, report) = (enough, run(enough));
         }
         let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
         (verdict, report)
