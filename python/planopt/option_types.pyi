@@ -8,6 +8,7 @@ from typing import TypedDict
 from typing_extensions import Required
 
 class OfAll(TypedDict, total=False):
+    currency: Mapping[str, float | str] | Sequence[str] | str | None
     prices: Mapping[str, float | str] | Sequence[str] | str | None
     discount: Mapping[str, float | str] | Sequence[str] | str | None
     vat: float | str | None

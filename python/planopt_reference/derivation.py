@@ -108,6 +108,11 @@ class _Recorder:
 _recorder: ContextVar[_Recorder | None] = ContextVar("recorder", default=None)
 
 
+def is_recorded() -> bool:
+    """Whether each call of a formula counts, and no known result stands for it."""
+    return _recorder.get() is not None
+
+
 @contextmanager
 def recording() -> Iterator[list[Node]]:
     """Record the formulas that are worked out inside of the block.

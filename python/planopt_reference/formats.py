@@ -25,7 +25,7 @@ _CATALOGS: Final = Path(__file__).resolve().parent.parent / "planopt" / "catalog
 _PACKED: Final[dict[str, float | list[float]]] = {
     name: bits
     for family in tomllib.loads((_CATALOGS / "formats.toml").read_text()).values()
-    for name, bits in family["bits"].items()
+    for name, bits in family.get("bits", {}).items()
 }
 
 # Section 2, bytes per element.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,10 +52,11 @@ class Memory:
 def weights_bytes(stage: Stage, model: Model, rank: Rank) -> float:
     """Return the bytes of the parameters that one rank of a stage holds."""
     own = math.fsum(
-        operation.parameters
+        alike
+        * operation.parameters
         * rank.fraction(operation)
         * rank.parameter_bytes(operation)
-        for operation in (*stage.body, *stage.head)
+        for operation, alike in Counter((*stage.body, *stage.head)).items()
     )
     own += adapters_bytes(stage, rank) - freed_bytes(stage, rank)
     own += encoder_bytes(rank) if stage.first else 0.0

@@ -126,8 +126,8 @@ class Replica(Engine):
         return sum(1 for _ in takewhile(where.__contains__, turn.blocks(most)))
 
     def _free(self) -> int:
-        held = sum(map(bool, self.holders.values()))
-        return super()._free() - held
+        # What nobody holds is idle.
+        return super()._free() - (len(self.holders) - len(self.idle))
 
     def _trim(self) -> None:
         while len(self.idle) > self._free():

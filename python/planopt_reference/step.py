@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, astuple, dataclass, replace
+from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from planopt_reference.adapters import adapter_launches, adapter_times
@@ -15,7 +17,7 @@ from planopt_reference.compute import (
     small_kernels,
 )
 from planopt_reference.context import context_messages
-from planopt_reference.derivation import formula
+from planopt_reference.derivation import formula, is_recorded
 from planopt_reference.encoder import encoder_seconds
 from planopt_reference.exchange import exchange_seconds
 from planopt_reference.offload import (
@@ -290,11 +292,16 @@ def drafter_of(
 def _durations(
     operations: Iterable[Operation], step: Step, rank: Rank
 ) -> Iterator[Duration]:
-    for operation in operations:
-        yield from operation_times(operation, step, rank)
+    def of_one(operation: Operation) -> list[Duration]:
+        times = operation_times(operation, step, rank)
         if isinstance(operation, StateSpace):
-            yield from scan_times(operation, step, rank)
-            yield from small_kernels(operation, rank)
+            times += scan_times(operation, step, rank)
+            times += small_kernels(operation, rank)
+        return times
+
+    # Layers are alike.
+    times = of_one if is_recorded() else cache(of_one)
+    return chain.from_iterable(map(times, operations))
 
 
 # Section 6, stage_j, and its parts.

@@ -97,3 +97,21 @@ def test_all_that_is_wrong_is_told_at_once_with_its_place(folder: Path) -> None:
         planopt.solve(**ASKED)
     found = {(each.line, each.value) for each in refused.value.diagnostics}
     assert found == {(1, "RTX 4099"), (2, "nvida")}
+
+
+def test_money_may_be_said_in_another_currency(folder: Path) -> None:
+    file = says(folder, 'currency = { EUR = 1.25 }\nelectricity = "0.20EUR/kWh"')
+    plan = planopt.solve(**ASKED, budget="20k EUR", prices={"desktop": "800 EUR"})
+    assert plan.request.budget_usd == 25_000
+    assert plan.request.cost["electricity_usd_per_kwh"] == pytest.approx(0.25)
+    assert plan.request.prices == {"desktop": 1000.0}
+    assert plan.price_usd is not None
+    euros = plan.price_usd / 1.25
+    assert f"EUR {euros:,.0f})" in str(render_plan(plan)).replace("~", "")
+    assert told(plan)["currency"] == ("EUR=1.25", file)
+    assert planopt.verify(plan)
+
+
+def test_a_currency_says_its_dollars() -> None:
+    with pytest.raises(InputError, match="`EUR` says no number"):
+        planopt.solve(**ASKED, currency="EUR", budget="20000EUR")

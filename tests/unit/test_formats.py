@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import planopt
 from planopt._native import formats
 from planopt.cli import main
+from planopt.toml import loads
 from planopt_reference import formats as second
+
+CATALOGS = Path(__file__).parents[2] / "catalogs"
 
 PARAMETERS = 8_030_261_248
 """Of Llama-3.1-8B."""
@@ -55,10 +61,47 @@ def test_core_and_reference_have_the_same_formats() -> None:
     assert len(formats()) > 120
 
 
+@pytest.mark.parametrize(
+    ("called", "name"),
+    [
+        ("AWQ", "awq-int4-g128"),
+        ("fp8-per-tensor", "fp8"),
+        ("W4A16", "compressed-tensors-w4a16-g128"),
+        ("Q4_K_M", "q4_k_m"),
+    ],
+)
+def test_a_format_is_asked_for_as_people_write_it(called: str, name: str) -> None:
+    plan = planopt.solve(
+        model="qwen3-8b", weights=called, target="20tok/s", accelerators="rtx-4090"
+    )
+    assert plan.request.weights == plan.deployments[0].candidate.weights == name
+    assert planopt.verify(plan)
+
+
+def test_all_that_formats_are_called_are_formats() -> None:
+    families: Any = loads((CATALOGS / "formats.toml").read_text("utf-8"))
+    of_each = (each.get("called", {}) for each in families.values())
+    called = [name for names in of_each for name in names.values()]
+    assert len(called) > 15
+    assert set(called) <= set(formats())
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("Qwen/Qwen3-8B-AWQ", "--model qwen3-8b --weights awq-int4-g128"),
+        ("Llama-3.3-70B-Instruct-FP8-dynamic", "--model llama-3.3-70b --weights fp8"),
+    ],
+)
+def test_a_quantised_checkpoint_is_a_model_and_a_format(model: str, said: str) -> None:
+    with pytest.raises(planopt.InputError, match=said):
+        planopt.solve(model=model, target="20tok/s")
+
+
 def test_a_name_that_is_none_is_told_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    wrong = ("--weights", "q4_km", "--kv", "q8", "--allow-quantization", "awq-int4")
+    wrong = ("--weights", "q4_km", "--kv", "q8", "--allow-quantization", "awq-int5")
     with pytest.raises(SystemExit):
         main(["solve", "--target", "5tok/s", *wrong])
     said = capsys.readouterr().err

@@ -112,7 +112,7 @@ class Catalog:
 
     def __init__(self, overlays: Sequence[str], assumptions: str) -> None:
         for folder in overlays:
-            if not _is_overlay(Path(folder)):
+            if not (folder and _is_overlay(Path(folder))):
                 raise InputError.of(
                     "E006",
                     f"there is no catalog in `{folder}`",

@@ -129,6 +129,8 @@ class Request(Pricing, frozen=True, kw_only=True):
     lora_rank: int | None = None
     lora_modules: str | None = None
     frozen_weights: str | None = None
+    currency: dict[str, float] = msgspec.field(default_factory=dict)
+    """Dollars of one unit of a currency that money was said in."""
     budget_usd: float | None = None
     budget_usd_per_hour: float | None = None
     """Where anything may be rented: rent, and what is bought written off and run."""

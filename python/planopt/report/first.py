@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from planopt.documents.parts import failing
-from planopt.price_sources import is_rough
+from planopt.price_sources import dollars, is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.numbers import (
     UNKNOWN,
@@ -149,16 +149,31 @@ def _bound(plan: PlanDocument) -> str:
 
 def paid(plan: Plan | TrainingPlan) -> str:
     """Say what it costs, in the money that was asked about, and of what budget."""
-    request, said = plan.request, price(plan, whole=True)
+    request, said = plan.request, price(plan, whole=True) + _converted(plan)
     of = f" of {money(request.budget_usd)}" if request.budget_usd else ""
     if plan.kind == "training":
         return f"{said}{' for the run' if request.procurement == 'rent' else ''}{of}"
     if not request.hourly:
         return f"{said}{of}"
-    hourly = money_per_hour(plan.cost.usd_per_hour)
+    hourly = money_per_hour(plan.cost.usd_per_hour) + _converted(plan)
     if request.budget_usd_per_hour:
         hourly += f" of {money_per_hour(request.budget_usd_per_hour)}"
     return f"{hourly}, {said} of it to buy{of}" if plan.price_usd else hourly
+
+
+def _converted(plan: Plan | TrainingPlan) -> str:
+    """Say the same money in the currency of the question."""
+    hourly = plan.kind != "training" and plan.request.hourly
+    usd = plan.cost.usd_per_hour if hourly else plan.price_usd
+    rough, per = not hourly and is_rough(plan.bill_of_materials), "/h" * hourly
+    rates = plan.request.currency.items() if usd else ()
+    amounts = (
+        dollars((usd or 0.0) / rate, rough=rough, whole=not hourly).replace(
+            "$", f"{name} "
+        )
+        for name, rate in rates
+    )
+    return "".join(f" ({amount}{per})" for amount in amounts)
 
 
 def _asked(plan: Plan | TrainingPlan) -> list[str]:

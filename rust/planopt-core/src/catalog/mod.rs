@@ -62,6 +62,7 @@ pub use self::residuals::{Residual, Residuals};
 pub use self::view::{Description, FigureView, Listed};
 
 use crate::diagnostic::Diagnostic;
+use crate::format::Format;
 use crate::quantity::MicroUsd;
 use crate::transformer::Architecture;
 use std::collections::BTreeMap;
@@ -137,8 +138,12 @@ impl Catalog {
         Ok(())
     }
 
-    /// The id of what is called so, of the entities of a folder, or of the parts that have a price.
+    /// The id of what is called so, of the entities of a folder, of formats, or of the parts that
+    /// have a price.
     pub(crate) fn id_of(&self, folder: &str, name: &str) -> Option<&str> {
+        if folder == "formats" {
+            return Format::from_name(name).map(Format::name);
+        }
         if folder == "parts" {
             let accelerator = || id_of(&self.accelerators, name);
             return accelerator().or_else(|| id_of(&self.hosts, name));
@@ -183,7 +188,14 @@ fn found<'a, T>(
 ) -> Result<(&'a str, &'a Entry<T>), Diagnostic> {
     names::called(entries, name).ok_or_else(|| {
         let short = name.rsplit('/').next().unwrap_or(name);
-        Diagnostic::unknown_name(kind.name(), short, entries.keys().map(String::as_str)).value(name)
+        let valid = entries.keys().map(String::as_str);
+        let problem = Diagnostic::unknown_name(kind.name(), short, valid).value(name);
+        match names::quantised(entries, short) {
+            Some((id, format)) if kind == Kind::Model => problem.help(format!(
+                "it is `{id}` in {format}: say `--model {id} --weights {format}`"
+            )),
+            _ => problem,
+        }
     })
 }
 

@@ -1,6 +1,7 @@
 //! What people call an entity: its id, its full name, or an alias that its file states.
 
 use super::entry::Entry;
+use crate::format::Format;
 use std::collections::BTreeMap;
 
 /// The id and the entry of what is called so: exactly, or as only one is called when nobody looks
@@ -18,6 +19,20 @@ pub(super) fn called<'a, T>(
         alike.next().filter(|_| alike.next().is_none())
     });
     found.map(|(id, entry)| (id.as_str(), entry))
+}
+
+/// The id of what is called by the start of a name, and the format that its end says:
+/// `Qwen3-8B-AWQ`.
+pub(super) fn quantised<'a, T>(
+    entries: &'a BTreeMap<String, Entry<T>>,
+    name: &str,
+) -> Option<(&'a str, &'static str)> {
+    let mut dashes = name.match_indices('-');
+    dashes.find_map(|(dash, _)| {
+        let format = Format::from_name(&name[dash + 1..])?;
+        let (id, _) = called(entries, &name[..dash])?;
+        Some((id, format.name()))
+    })
 }
 
 /// All that an entity is called, aliases with and without the organisation they start with.

@@ -91,16 +91,10 @@ impl Format {
         }
     }
 
-    /// The format of that name, or of another name of the same layout.
+    /// The format of that name, in capitals or not, or of what people call it.
     pub fn from_name(name: &str) -> Option<Self> {
-        let known = Self::all().find(|format| format.name() == name);
-        known.or(match name {
-            "f32" => Some(Self::Fp32),
-            "f16" => Some(Self::Fp16),
-            "fp8-per-tensor" | "fp8-per-channel" | "fp8-block-128x128" => Some(Self::Fp8),
-            "int8-smoothquant-w8a8" | "compressed-tensors-w8a8-int8" => Some(Self::Int8),
-            _ => None,
-        })
+        let name = packed::meant(name).unwrap_or(name);
+        Self::all().find(|format| format.name().eq_ignore_ascii_case(name))
     }
 
     /// Storage of one element, with the scales of its group.

@@ -26,7 +26,10 @@ struct Family {
     _cite: String,
     #[serde(rename = "status")]
     _status: String,
+    #[serde(default)]
     bits: BTreeMap<String, Bits>,
+    #[serde(default)]
+    called: BTreeMap<String, String>,
 }
 
 /// Bits of an element: of layers, or of layers, the embedding and the head.
@@ -37,44 +40,64 @@ enum Bits {
     All([f64; 3]),
 }
 
-/// The formats in the order of their names.
+/// What `formats.toml` says.
+struct Table {
+    /// The formats in the order of their names.
+    formats: Vec<(String, Bits)>,
+    /// What else they and the plain ones are called.
+    called: Vec<(String, String)>,
+}
+
+/// The table, read once.
 ///
 /// # Panics
 ///
 /// If `formats.toml` is wrong, which the tests of this module see.
-fn table() -> &'static [(String, Bits)] {
-    static TABLE: OnceLock<Vec<(String, Bits)>> = OnceLock::new();
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
         let text = include_str!("../../../../catalogs/formats.toml");
         let families: Result<BTreeMap<String, Family>, _> = toml::from_str(text);
         let families = families.unwrap_or_else(|problem| panic!("formats.toml: {problem}"));
-        let mut all: Vec<_> = families.into_values().flat_map(|own| own.bits).collect();
-        all.sort_by(|a, b| a.0.cmp(&b.0));
-        all
+        let (bits, called): (Vec<_>, Vec<_>) = families
+            .into_values()
+            .map(|own| (own.bits, own.called))
+            .unzip();
+        let mut formats: Vec<_> = bits.into_iter().flatten().collect();
+        formats.sort_by(|a, b| a.0.cmp(&b.0));
+        let called = called.into_iter().flatten().collect();
+        Table { formats, called }
     })
+}
+
+/// The name of the format that people call so.
+pub(super) fn meant(called: &str) -> Option<&'static str> {
+    let mut others = table().called.iter();
+    let found = others.find(|(other, _)| other.eq_ignore_ascii_case(called));
+    found.map(|(_, name)| name.as_str())
 }
 
 impl Packed {
     /// Every one of them.
     pub(super) fn all() -> impl Iterator<Item = Self> + Clone {
-        (0..table().len()).filter_map(|place| u8::try_from(place).ok().map(Self))
+        (0..table().formats.len()).filter_map(|place| u8::try_from(place).ok().map(Self))
     }
 
     /// The name used in catalogs, flags and JSON.
     pub(super) fn name(self) -> &'static str {
-        &table()[usize::from(self.0)].0
+        &table().formats[usize::from(self.0)].0
     }
 
     /// Bytes of an element of a layer.
     pub(super) fn bytes(self) -> f64 {
-        match table()[usize::from(self.0)].1 {
+        match table().formats[usize::from(self.0)].1 {
             Bits::Layers(bits) | Bits::All([bits, ..]) => bits / BITS_PER_BYTE,
         }
     }
 
     /// Of the embedding and of the head, where they are quantised, too.
     pub(super) fn ends(self) -> Option<Ends> {
-        match table()[usize::from(self.0)].1 {
+        match table().formats[usize::from(self.0)].1 {
             Bits::Layers(_) => None,
             Bits::All([_, embedding, head]) => Some(Ends {
                 embedding: embedding / BITS_PER_BYTE,

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::read_options;
+use super::reader::CURRENCY;
 use crate::catalog::{Fields, read_file};
 use crate::diagnostic::{Diagnostic, Position};
 use crate::options::{Entry, table};
@@ -37,8 +38,13 @@ pub fn read_defaults(file: &Path) -> Result<Vec<DefaultOption>, Vec<Diagnostic>>
     let entry = read_file(file, |fields| {
         let options = table().options.iter();
         let keys = options.flat_map(|option| keys(option).map(move |key| (key, option)));
-        let read = keys.filter_map(|(key, option)| Some((key, value(fields, key, option)?)));
-        read.collect::<Vec<_>>()
+        let mut read: Vec<(&str, (String, Value))> = Vec::new();
+        for (key, option) in keys {
+            let currency = read.iter().find(|(key, _)| *key == CURRENCY);
+            let currency = currency.map(|(_, (_, value))| Given::from(value.clone()));
+            read.extend(value(fields, key, option, currency).map(|value| (key, value)));
+        }
+        read
     })?;
     let place = |key: &str| {
         entry
@@ -60,12 +66,20 @@ fn keys(option: &'static Entry) -> impl Iterator<Item = &'static str> {
     keys.map(String::as_str)
 }
 
-/// The argument and the value of an option that the file has, as a command that takes it reads it.
-fn value(fields: &mut Fields<'_>, key: &'static str, option: &Entry) -> Option<(String, Value)> {
+/// The argument and the value of an option that the file has, as a command that takes it reads it
+/// beside the currency of the file.
+fn value(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    option: &Entry,
+    currency: Option<Given>,
+) -> Option<(String, Value)> {
     let command = option.commands.keys().next()?;
     let value = fields.optional(key, |fields, key| {
         let value = fields.json(key);
-        let given = vec![(option.argument(), Given::from(value.clone()))];
+        let own = (option.argument(), Given::from(value.clone()));
+        let currency = currency.map(|value| (CURRENCY.to_owned(), value));
+        let given = currency.into_iter().chain([own]).collect();
         for problem in read_options(command, given).err().unwrap_or_default() {
             fields.reject(key, problem);
         }

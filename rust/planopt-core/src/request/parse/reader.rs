@@ -13,6 +13,9 @@ use crate::request::{Given, ShareRequest};
 /// How alike a word must be to one of a few for that to be offered.
 const ALIKE: f64 = 0.6;
 
+/// The argument of what money may be said in.
+pub(super) const CURRENCY: &str = "currency";
+
 const YES_NO: [&str; 2] = ["yes", "no"];
 
 /// What is asked, by the arguments of the API, and everything that is wrong with it.
@@ -402,10 +405,27 @@ impl Reader {
         None
     }
 
+    /// Money that is said in the currency of the question as the same number of dollars, and the
+    /// dollars of one unit. The table has the currency before the first option of money.
+    fn in_dollars<'a>(&self, text: &'a str) -> (Cow<'a, str>, f64) {
+        let rates = self.values.get(CURRENCY).and_then(Value::as_object);
+        let said = rates
+            .into_iter()
+            .flatten()
+            .find(|(name, _)| text.contains(*name));
+        match said.and_then(|(name, rate)| Some((name, rate.as_f64()?))) {
+            Some((name, rate)) => (text.replacen(name, "$", 1).into(), rate),
+            None => (text.into(), 1.0),
+        }
+    }
+
     /// A quantity within its limits; numbers are SI units.
     fn quantity(&mut self, entry: &Entry, given: &Given, unit: &str) -> Option<f64> {
         let read = match given {
-            Given::Text(text) => parse(text, Dimension::from_name(unit)?),
+            Given::Text(text) => {
+                let (said, times) = self.in_dollars(text);
+                parse(&said, Dimension::from_name(unit)?).map(|number| number * times)
+            }
             given => match number(given) {
                 Some(number) => Ok(number),
                 None => parse(&text(given), Dimension::from_name(unit)?),
