@@ -33,7 +33,15 @@ plan = planopt.solve("llama-3.1-8b", targt="5tok/s")
 """
 
 
-def checked(checker: list[str], script: Path) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a folder for what mypy has read already."""
+    return str(tmp_path_factory.mktemp("mypy"))
+
+
+def checked(
+    checker: list[str], script: Path, known: str
+) -> subprocess.CompletedProcess[str]:
     folder = Path(planopt.__file__).parents[1]
     # Where it is installed, type checkers find it themselves.
     there = {} if folder.name == "site-packages" else {"MYPYPATH": str(folder)}
@@ -43,23 +51,23 @@ def checked(checker: list[str], script: Path) -> subprocess.CompletedProcess[str
         text=True,
         check=False,
         cwd=script.parent,
-        env={**os.environ, **there},
+        env={**os.environ, **there, "MYPY_CACHE_DIR": known},
     )
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_a_script_that_plans_capacity_is_typed(checker: list[str]) -> None:
-    found = checked(checker, SCRIPTS / "capacity.py")
+def test_a_script_that_plans_capacity_is_typed(checker: list[str], known: str) -> None:
+    found = checked(checker, SCRIPTS / "capacity.py", known)
     assert found.returncode == 0, found.stdout + found.stderr
 
 
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_misspelt_keyword_is_an_error_of_types(
-    checker: list[str], tmp_path: Path
+    checker: list[str], tmp_path: Path, known: str
 ) -> None:
     script = tmp_path / "misspelt.py"
     script.write_text(MISSPELT, encoding="utf-8")
-    found = checked(checker, script)
+    found = checked(checker, script, known)
     assert found.returncode == 1, found.stdout + found.stderr
     assert "targt" in found.stdout
 
