@@ -149,6 +149,8 @@ class ServingRow(Struct, frozen=True, kw_only=True):
     requests_per_second: Figure | None = None
     ttft_ms: Figure | None = None
     tpot_ms: Figure | None = None
+    latency_statistic: Literal["", "median"] = ""
+    """Of both latencies over requests; empty for the mean."""
     memory_gb: Figure | None = None
     not_judged: Literal["", "ttft", "all"] = ""
     """Figures that nothing should be judged by."""
@@ -343,7 +345,8 @@ def _loaded(row: ServingRow, replica: MeasuredReplica) -> Latencies:
 def _of_report(row: ServingRow, column: str, report: Latencies) -> float:
     if column in ("ttft_ms", "tpot_ms"):
         latency = report.ttft_seconds if column == "ttft_ms" else report.tpot_seconds
-        return (latency.mean or 0.0) * _MILLI
+        is_median = row.latency_statistic == "median"
+        return ((latency.p50 if is_median else latency.mean) or 0.0) * _MILLI
     outputs = report.tokens_per_second
     answer = row.output_tokens
     if column == "requests_per_second":

@@ -20,6 +20,7 @@ __all__ = [
     "engine_options",
     "is_inferencex",
     "lengths_of",
+    "parallel_of",
     "prompts_per_user",
     "source_of",
     "tells_of_drafts",
@@ -43,8 +44,8 @@ _OTHERS: Final = ("meta_llama_", "nvidia_", "qwen_qwen3_32b")
 _DATED: Final = re.compile(r"(20\d\d)_(\d\d)_(\d\d)_")
 _WITH_OR_WITHOUT_DRAFTS: Final = re.compile(r"20\d\d_\d\d_\d\d_deepseek_r1_")
 
-# dsr1_*_trt*.sh: --max_num_tokens is a prompt, the batch and this, in whole tiles, but
-# no less than TensorRT-LLM's own.
+# dsr1_*_trt*.sh: --max_num_tokens is a prompt, the batch and this, in whole tiles; but
+# no less than TensorRT-LLM's own since 1.2 (dsr1_*_trt_slurm.sh of 2025 have no least).
 _BESIDE_A_PROMPT: Final = 64
 _LEAST_TOKENS: Final = 8192
 # gptoss_*_trt*.sh; 70b_*_trt*.sh
@@ -59,6 +60,27 @@ _LLAMA_WAIT: Final = {"batch_wait_steps": 20, "batch_wait_share": 0.9}
 _DEEPSEEK_WAIT: Final = {"batch_wait_steps": 40, "batch_wait_share": 0.8}
 _WHOLE_HOST: Final = 8
 _WAITING_USERS: Final = range(64, 256)
+# attention_dp_config of dsr1_*_trt*.sh: enable_balance, timeout_iters. Where each rank
+# attends for itself prompts wait until every rank has one, or for so many steps.
+_BALANCE_STEPS: Final = 60
+# Runs of DeepSeek under TensorRT-LLM 1.1.0rc2.post2, of which the table has no version:
+# .github/configs/master.yaml of October 2025 has, by format, family, lengths and cards,
+# the users from which experts are divided among ranks, and those from which attention
+# is. The table has neither.
+_DIVIDED_FROM: Final = {
+    ("fp4", "blackwell", "1024", "1024", 4): (64, 256),
+    ("fp4", "blackwell", "1024", "1024", 8): (16, 256),
+    ("fp4", "blackwell", "1024", "8192", 4): (64, 256),
+    ("fp4", "blackwell", "1024", "8192", 8): (32, 256),
+    ("fp4", "blackwell", "8192", "1024", 4): (4, 64),
+    ("fp4", "blackwell", "8192", "1024", 8): (64, 64),
+    ("fp8", "blackwell", "1024", "1024", 8): (4, 64),
+    ("fp8", "blackwell", "1024", "8192", 8): (4, 128),
+    ("fp8", "blackwell", "8192", "1024", 8): (4, 128),
+    ("fp8", "hopper", "1024", "1024", 8): (4, 128),
+    ("fp8", "hopper", "1024", "8192", 8): (4, 128),
+    ("fp8", "hopper", "8192", "1024", 8): (4, 64),
+}
 # stream_interval of TensorRT-LLM, --stream-interval of SGLang; others send each token.
 _GPT_OSS_STREAM: Final = 20
 _STREAM: Final = 10
@@ -164,13 +186,31 @@ def compiles_meanwhile(row_id: str) -> bool:
     return row_id.startswith("dsr1_b200_sglang_fp4_")
 
 
-def engine_options(row: Raw, model: str, users: int) -> dict[str, Any]:
+def parallel_of(row: Raw, model: str, users: int) -> tuple[int, int] | None:
+    """Return ranks of experts and of attention of a run, where its row has them not."""
+    if not _is_of_2025(row, model):
+        return None
+    cards = int(row["tp_size"])
+    key = (*_script(row, model)[1:], row["isl"], row["osl"], cards)
+    experts, attention = _DIVIDED_FROM[key]
+    return cards if users >= experts else 1, cards if users >= attention else 1
+
+
+def _is_of_2025(row: Raw, model: str) -> bool:
+    """Return whether a run is one of DeepSeek's first ones under TensorRT-LLM."""
+    is_first = row["backend"] == "trtllm" and not row["backend_version"]
+    return is_first and row["mode"] == "agg" and model.startswith("deepseek")
+
+
+def engine_options(
+    row: Raw, model: str, users: int, attention_ranks: int = 1
+) -> dict[str, Any]:
     """Return the options that the engine of a run was started with."""
     options: dict[str, Any] = {"max_sequences": users}
     if not is_inferencex(row["id"]):
         return options
     if row["backend"] == "trtllm":
-        return options | _of_tensorrt_llm(row, model, users)
+        return options | _of_tensorrt_llm(row, model, users, attention_ranks)
     if row["backend"] == "sglang":
         script = _script(row, model)
         options["token_budget"] = _CHUNK.get(script, _LARGEST_CHUNK)
@@ -180,7 +220,9 @@ def engine_options(row: Raw, model: str, users: int) -> dict[str, Any]:
     return options
 
 
-def _of_tensorrt_llm(row: Raw, model: str, users: int) -> dict[str, Any]:
+def _of_tensorrt_llm(
+    row: Raw, model: str, users: int, attention_ranks: int
+) -> dict[str, Any]:
     waits = row.items() >= _WAITED_FOR
     if model.startswith("gpt-oss"):
         return {"token_budget": _GPT_OSS_TOKENS, "stream_interval": _GPT_OSS_STREAM}
@@ -188,15 +230,31 @@ def _of_tensorrt_llm(row: Raw, model: str, users: int) -> dict[str, Any]:
         waits = waits and int(row["tp_size"]) < _WHOLE_HOST
         options = {"token_budget": _LLAMA_TOKENS, "stream_interval": _STREAM}
         return options | (_LLAMA_WAIT if waits else {})
-    tokens = users + int(row["isl"]) + 2 * _BESIDE_A_PROMPT - 1
-    tiles = tokens // _BESIDE_A_PROMPT
-    options = {
-        "token_budget": max(tiles * _BESIDE_A_PROMPT, _LEAST_TOKENS),
-        "stream_interval": _STREAM,
-    }
+    prompt = int(row["isl"])
+    tiles = (users + prompt + 2 * _BESIDE_A_PROMPT - 1) // _BESIDE_A_PROMPT
+    tokens = tiles * _BESIDE_A_PROMPT
+    if not _is_of_2025(row, model):
+        tokens = max(tokens, _LEAST_TOKENS)
+    options = {"token_budget": tokens, "stream_interval": _STREAM}
+    if attention_ranks > 1:
+        return options | {
+            "batch_wait_steps": _BALANCE_STEPS,
+            "batch_wait_share": _share_of_all(attention_ranks, prompt, tokens),
+        }
     script = ("deepseek", "fp8", "blackwell")
     waits = waits and users in _WAITING_USERS and _script(row, model) == script
     return options | (_DEEPSEEK_WAIT if waits else {})
+
+
+def _share_of_all(ranks: int, prompt: int, tokens: int) -> float:
+    """Return the share of the tokens of a step that waits when every rank has a prompt.
+
+    Who has been answered is as likely of one rank as of another, and the next takes his
+    place: until each of n has one, n H_n come on average (the coupon collector).
+    """
+    harmonic = sum(1 / rank for rank in range(1, ranks + 1))
+    mean = prompt * (1 + _LENGTH_SPREAD) / 2
+    return min(harmonic * mean / tokens, 1.0)
 
 
 def prompts_per_user(row: Raw, model: str) -> int:

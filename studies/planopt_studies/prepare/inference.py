@@ -62,6 +62,9 @@ _SATURATED_ENGINE: Final = {
 _REQUESTS: Final = re.compile(r"(\d+) requests")
 # Lengths of a data set of questions and answers, of which the source has the means.
 _MEANS: Final = "mean lengths"
+# Lengths that are drawn evenly, so many percent either way.
+_EVENLY: Final = re.compile(r"\(\+-(\d+)%\)")
+_MEDIAN: Final = "median TTFT"
 _OFFERED: Final = re.compile(r"(\d+) requests, offered QPS=(INF|[\d.]+)")
 _LAYERS_SPLIT: Final = "llama-cpp"
 _UNREPEATED: Final = ("id", "url_or_path", "date", "notes", "framework_version")
@@ -192,10 +195,27 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
         **_load(row),
         "prompt_tokens": int(float(row["isl"] or _SHORT_PROMPT)),
         "output_tokens": int(float(row["osl"] or _SHORT_OUTPUT)),
-        "lengths": "lognormal" if _MEANS in row["notes"] else "fixed",
+        **_lengths(row),
+        "latency_statistic": "median" if _MEDIAN in row["notes"] else "",
         _FIGURES[row["metric"]]: float(row["value"]),
     }
     return msgspec.convert(columns, ServingRow)
+
+
+def _lengths(row: Raw) -> dict[str, Any]:
+    """Return how lengths spread about those that are stated."""
+    evenly = _EVENLY.search(row["notes"])
+    if evenly is None:
+        return {"lengths": "lognormal" if _MEANS in row["notes"] else "fixed"}
+    share = int(evenly[1]) / 100
+    prompt, output = int(row["isl"]), int(row["osl"])
+    return {
+        "lengths": "uniform",
+        "prompt_tokens_least": round(prompt * (1 - share)),
+        "prompt_tokens_most": round(prompt * (1 + share)),
+        "output_tokens_least": round(output * (1 - share)),
+        "output_tokens_most": round(output * (1 + share)),
+    }
 
 
 def _load(row: Raw) -> dict[str, Any]:
@@ -206,9 +226,10 @@ def _load(row: Raw) -> dict[str, Any]:
         return {"load": "steady", "users": users}
     if batch and "static" in row["notes"]:
         return {"load": "static", "requests": users}
+    stated = _REQUESTS.search(row["notes"])
     if batch:
         # Benchmarks lift the engine's limit on sequences beyond their own users.
-        requests = users * _PROMPTS_PER_USER
+        requests = int(stated[1]) if stated else users * _PROMPTS_PER_USER
         limits = {"max_sequences": users, "requests": requests}
         return {"load": "closed", "users": users, **limits}
     offered = _OFFERED.search(row["notes"])
@@ -222,7 +243,6 @@ def _load(row: Raw) -> dict[str, Any]:
             "requests": requests,
             "requests_offered_per_second": rate,
         }
-    stated = _REQUESTS.search(row["notes"])
     return {
         "load": "benchmark",
         "requests": int(stated[1]) if stated else None,

@@ -82,8 +82,14 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
     options = {"max_sequences": users}
     pools: dict[str, Any] = {}
     if is_whole:
-        options = harness.engine_options(row, model, users)
         pools = {**_pool(row, "", model), "replicas": 1}
+        divided = harness.parallel_of(row, model, users)
+        if divided is not None:
+            ledger.changed["ranks of experts and attention as configured"] += 1
+            pools["ep"], pools["dp_attention"] = divided
+            pools["tp"] //= divided[1]
+        attention_ranks = pools["dp_attention"]
+        options = harness.engine_options(row, model, users, attention_ranks)
     else:
         prefill = _pool(row, "prefill_", model)
         pools = {f"prefill_{name}": value for name, value in prefill.items()}

@@ -7,6 +7,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from planopt.accuracy.collectives import CollectiveRow, predict_collectives
 from planopt.accuracy.columns import read_rows
@@ -101,6 +102,7 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     assert harness.is_inferencex(row["id"])
     # (16 + 8192 + 64 + 63) / 64 tiles of 64.
     row |= {"osl": "1024", "tp_size": "8", "precision": "fp8"}
+    row |= {"backend_version": "1.2.0rc6", "mode": "agg"}
     assert harness.engine_options(row, "deepseek-v3", 16) == {
         "max_sequences": 16,
         "token_budget": 8320,
@@ -135,6 +137,47 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     assert not harness.date_of("dsr1_b200_trtllm_fp8_agg")
     assert harness.tells_of_drafts("dsr1_b200_trtllm_fp8_agg_1024x1024_c4_cfg75")
     assert not harness.tells_of_drafts("2026_03_25_deepseek_r1_b200_sxm_trtllm_fp8")
+
+
+def test_first_runs_of_deepseek_are_as_they_were_configured() -> None:
+    row = {"id": "dsr1_b200", "backend": "trtllm", "backend_version": "", "mode": "agg"}
+    row |= {"system": "b200_sxm", "precision": "fp4", "isl": "1024", "osl": "1024"}
+    row |= {"tp_size": "4"}
+    assert (
+        harness.parallel_of(row | {"backend_version": "1.2"}, "deepseek-v3", 9) is None
+    )
+    assert harness.parallel_of(row | {"mode": "disagg"}, "deepseek-v3", 9) is None
+    assert harness.parallel_of(row, "llama-3.1-70b", 9) is None
+    for users, ranks in ((32, (1, 1)), (64, (4, 1)), (256, (4, 4))):
+        assert harness.parallel_of(row, "deepseek-v3", users) == ranks
+    # Those scripts had no least budget: one prompt of a thousand tokens in a step.
+    options = harness.engine_options(row, "deepseek-v3", 64)
+    assert options["token_budget"] == 1152
+    # A prompt of 8192 tokens for each of four ranks, as chance has it, is more than a
+    # step has room for: only the timeout ends the wait.
+    long = row | {"isl": "8192"}
+    waits = harness.engine_options(long, "deepseek-v3", 64, 4)
+    assert (waits["batch_wait_steps"], waits["batch_wait_share"]) == (60, 1.0)
+    # 4 (1 + 1/2 + 1/3 + 1/4) prompts of 922 tokens of four budgets of 8192.
+    short = row | {"backend_version": "1.2"}
+    waits = harness.engine_options(short, "deepseek-v3", 64, 4)
+    assert waits["batch_wait_share"] == pytest.approx(25 / 12 * 0.9 * 1024 / 8192)
+
+
+def test_medians_are_held_against_medians() -> None:
+    row = next(row for row in serving_rows() if row.latency_statistic == "median")
+    assert (row.requests, row.prompt_tokens_least) == (150, 17_000)
+    first = [
+        each.predicted
+        for statistic in ("", "median")
+        for each in predict_serving(
+            [structs.replace(row, latency_statistic=statistic)], "calibrated"
+        )
+        if isinstance(each, Comparison)
+    ]
+    # The burst at the start is a twentieth of the requests: no median has it.
+    assert first[1] < 0.9 * first[0]
+    assert first[1] == pytest.approx(row.ttft_ms, rel=0.25)
 
 
 def test_users_of_other_tools_do_not_stay_in_step() -> None:
