@@ -40,7 +40,7 @@ class Engine:
     per_sequence: float = 0.0
     """Seconds of a step for each sequence that gains a token."""
     streamed: float = 0.0
-    """Seconds besides of sending it, each token for itself."""
+    """Seconds of sending it, beside the steps and one token after another."""
     prompt_launch: float = 0.0
     """Seconds of each operation and message of a step that reads prompts, at least."""
     prefill_factor: float = 1.0

@@ -99,7 +99,7 @@ class Chain:
     def turn(self, step: Step) -> float:
         """Return the seconds of a token's way, or a prompt's, through all stages."""
         own = self.machines[0].rank.compute
-        around = (own.engine.per_sequence + own.engine.streamed) * step.decoding
+        around = own.engine.per_sequence * step.decoding
         ways = self.seconds(step) + self.hops(step.tokens)
         return own.step_overhead + around + math.fsum(ways)
 

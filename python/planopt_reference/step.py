@@ -336,8 +336,8 @@ def stage_parts(
 
 # Section 6, turn and step.
 @formula(
-    "turn = step_overhead + b (per_sequence + streamed) + sum_j stage_j + hops; "
-    "step = max(turn, in_flight max_j stage_j)",
+    "turn = step_overhead + b per_sequence + sum_j stage_j + hops; "
+    "step = max(turn, in_flight max_j stage_j, in_flight b streamed)",
     section="6",
     unit="s",
     reads=("compute.step_overhead",),
@@ -367,7 +367,8 @@ def step_time(
     ]
     turn = _turn(parts, step, model, rank, links, decoding)
     slowest = max(stage.seconds for stage in parts)
-    waiting = max(0.0, in_flight * slowest - turn.seconds)
+    sent = decoding * rank.compute.engine.streamed
+    waiting = max(0.0, in_flight * max(slowest, sent) - turn.seconds)
     return StepTime(step=turn.seconds + waiting, turn=turn, waiting=waiting)
 
 
@@ -381,8 +382,7 @@ def _turn(
 ) -> Parts:
     """Return a micro-batch's way through all stages."""
     hops = pipeline_hops(message_bytes(step.tokens, model.hidden, rank), links)
-    engine = rank.compute.engine
-    sequences = (engine.per_sequence + engine.streamed) * decoding
+    sequences = rank.compute.engine.per_sequence * decoding
     between = Parts(communication=hops, host=rank.compute.step_overhead + sequences)
     return _summed([*stages_of_it, between])
 

@@ -133,7 +133,8 @@ impl<'a> Replica<'a> {
         let batch = f64::from(batching.batch);
         let in_flight = f64::from(batching.in_flight);
         let path = self.path(Step::decode(batch, real(self.question.context)));
-        let step_seconds = path.step_seconds(in_flight);
+        let sent = self.host.streamed * (batch * in_flight);
+        let step_seconds = path.step_seconds(in_flight).max(sent);
         let gained = self.question.tokens_per_step();
         let tpot_seconds = step_seconds * (self.question.overlap.resident() / gained);
         Decode {
@@ -220,6 +221,12 @@ impl<'a> Replica<'a> {
     /// Attention data-parallel ranks.
     pub fn attention_groups(&self) -> u32 {
         self.placement.degrees.dp
+    }
+
+    /// What the front end of the engine takes to send what one sequence has gained in a step: it does so
+    /// beside the steps, one token after another.
+    pub fn streamed(&self) -> Seconds {
+        self.host.streamed
     }
 
     /// Ranks that divide contexts.
@@ -368,7 +375,7 @@ impl Replica<'_> {
 
     /// What an engine takes around the stages of a step in which so many sequences gain a token.
     pub(crate) fn around(&self, sequences: f64) -> Seconds {
-        self.host.step_overhead + (self.host.per_sequence + self.host.streamed) * sequences
+        self.host.step_overhead + self.host.per_sequence * sequences
     }
 
     /// A step as the busiest rank of a stage sees it.

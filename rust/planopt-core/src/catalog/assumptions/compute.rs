@@ -124,7 +124,8 @@ pub struct HostTerms {
     pub layer_overhead: Option<Seconds>,
     /// Scheduling and sampling of each sequence that gains a token.
     pub per_sequence: Seconds,
-    /// Sending what each of them has gained: every token, or a share where several go together.
+    /// Sending what each of them has gained, one after another and beside the steps: every token, or a
+    /// share where several go together.
     pub streamed: Seconds,
     /// Launch of each kernel of a step that reads prompts, whose shapes no graph was captured for:
     /// so long at least is such a step.

@@ -113,6 +113,7 @@ pub fn limits(
             steps: options.batch_wait_steps.unwrap_or(0),
             share: options.batch_wait_share.unwrap_or(1.0),
         },
+        streamed: replica.streamed().0,
         router: Router {
             routing: options.router.unwrap_or_default(),
             load_weight: options.router_load_weight.unwrap_or(LOAD_WEIGHT),

@@ -292,7 +292,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                     self.leave_front(front, now, &mut answered);
                 } else if let Some((engines, _)) = &mut self.back {
                     engines.advance(back, &mut answered);
-                    self.leave(now, &mut answered);
+                    self.leave(&mut answered);
                 }
             }
             self.arrive(now);
@@ -423,7 +423,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
     /// What leaves the engines in front: it is answered, or goes over the engine's link.
     fn leave_front(&mut self, engine: usize, now: f64, answered: &mut Vec<Answered<'a>>) {
         let Some((_, transfer)) = &self.back else {
-            return self.leave(now, answered);
+            return self.leave(answered);
         };
         let transfer = *transfer;
         let mut sent = Vec::new();
@@ -448,21 +448,21 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
             };
             self.put(reached, What::Reaches(whole));
         }
-        self.leave(now, answered);
+        self.leave(answered);
     }
 
     /// Records who has been answered; users ask again.
-    fn leave(&mut self, now: f64, answered: &mut Vec<Answered<'a>>) {
+    fn leave(&mut self, answered: &mut Vec<Answered<'a>>) {
         for each in answered.drain(..) {
             let request = each.request;
-            self.window.answer(now, request.output);
+            self.window.answer(each.end, request.output);
             let overhead = self.run.request_overhead.of(f64::from(request.prompt));
             if let Some(place) = self.window.place(request.number) {
                 let sample = Sample {
                     place,
                     arrival: request.arrival,
                     first_token: each.first_token + overhead,
-                    end: now + overhead,
+                    end: each.end + overhead,
                     output: request.output,
                     prompt: request.prompt,
                     found: request.cached,
@@ -473,7 +473,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 self.imbalance.add(request.engine, read);
             }
             if let Some(think) = self.source.think_seconds() {
-                self.put(now + overhead + think, again(&request));
+                self.put(each.end + overhead + think, again(&request));
             }
         }
     }
