@@ -112,6 +112,10 @@ def test_money_may_be_said_in_another_currency(folder: Path) -> None:
     assert planopt.verify(plan)
 
 
-def test_a_currency_says_its_dollars() -> None:
-    with pytest.raises(InputError, match="`EUR` says no number"):
-        planopt.solve(**ASKED, currency="EUR", budget="20000EUR")
+@pytest.mark.parametrize(
+    ("currency", "said"),
+    [("EUR", "`EUR` says no number"), ("k=1.08", "three capital letters")],
+)
+def test_a_currency_has_a_code_and_its_dollars(currency: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        planopt.solve(**ASKED, currency=currency, budget="20k$")

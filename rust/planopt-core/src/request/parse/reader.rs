@@ -49,6 +49,7 @@ impl Reader {
         }
         reader.contradictions();
         reader.read();
+        reader.currencies();
         reader
     }
 
@@ -403,6 +404,17 @@ impl Reader {
         }
         self.push(unknown_word(&entry.argument(), value, words));
         None
+    }
+
+    /// Refuses names that could be part of another unit.
+    fn currencies(&mut self) {
+        let rates = self.values.get(CURRENCY).and_then(Value::as_object);
+        let is_code =
+            |name: &String| name.len() == 3 && name.bytes().all(|b| b.is_ascii_uppercase());
+        if rates.is_some_and(|rates| !rates.keys().all(is_code)) {
+            let message = "a currency is three capital letters";
+            self.wrong(code::MALFORMED_OPTION, CURRENCY, message, "EUR=1.08");
+        }
     }
 
     /// Money that is said in the currency of the question as the same number of dollars, and the
