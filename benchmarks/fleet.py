@@ -6,6 +6,8 @@ For each named instance of `fleet_instances`: the dominance filter of the compil
 the first plan, and the proof, of the selection of one shape, each with a warm solver;
 the proof of two shapes; and all stages within ten seconds, with the gap that is left.
 Peak memory is that of this process and its solvers together. Linux only.
+
+Then fifty models in ten regions in one period, all stages, with ample and scarce stock.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet_instances import SEEDS, instance
+from fleet_instances import SEEDS, instance, regional
 
 from planopt._native import undominated_templates
-from planopt.fleets.problem import columns_of
+from planopt.fleets.problem import columns_of, undominated
 from planopt.fleets.selection import Selection
 from planopt.fleets.stages import solve
 from planopt.procurement.solver import Effort, Solver
@@ -53,6 +55,27 @@ def main() -> None:
     columns = list(zip(*rows, strict=True))
     print(_line("median", [statistics.median(column) for column in columns]))
     print(_line("worst", [max(column) for column in columns]))
+    print("\n| 50 models, 10 regions | stages s | cost $ | bound $ | gap % |")
+    print("|---|" + "---:|" * 4)
+    for seed in given.seeds:
+        for scarce in (False, True):
+            row = measure_regional(seed, given.workers, scarce=scarce)
+            print(f"| {seed}, {'scarce' if scarce else 'ample'} | {row}", flush=True)
+
+
+def measure_regional(seed: str, workers: int, *, scarce: bool) -> str:
+    """Figures of a fleet of many small demands, in the order of the table."""
+    whole = regional(seed, scarce=scarce)
+    fleet = whole.only(undominated(whole))
+    solvers = [Solver() for _ in range(workers)]
+    started = time.perf_counter()
+    answer = solve(fleet, solvers, TIME_LIMIT)
+    seconds = time.perf_counter() - started
+    for solver in solvers:
+        solver.close()
+    cost, bound = (answer.cost_cents or 0) / 100, (answer.bound_cents or 0) / 100
+    gap = 100 * (answer.gap if answer.gap is not None else 1)
+    return f"{seconds:.1f} | {cost:,.0f} | {bound:,.0f} | {gap:.2f} |"
 
 
 def measure(whole: Fleet, workers: int) -> list[float]:

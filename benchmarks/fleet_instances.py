@@ -26,7 +26,8 @@ CENTS = 100
 def instance(name: str, templates: int = TEMPLATES) -> Fleet:
     """Make the instance of a named seed."""
     draw = random.Random(SEEDS[name])
-    kits, gives = [], []
+    kits: list[Kit] = []
+    gives: list[tuple[float, int]] = []
     for accelerator in range(ACCELERATORS):
         price = 1_500 * 1.42**accelerator * draw.uniform(0.85, 1.15)
         speed = 400 * (price / 1_500) ** 0.85 * draw.uniform(0.8, 1.25)
@@ -76,6 +77,61 @@ def instance(name: str, templates: int = TEMPLATES) -> Fleet:
         )
     limits = _limits(draw, streams, kits, offered)
     return Fleet(tuple(streams), tuple(kits), tuple(offered), limits, _containers())
+
+
+def regional(
+    name: str, models: int = 50, regions: int = 10, *, scarce: bool = False
+) -> Fleet:
+    """Make a fleet of many small demands in one period: each model in each region.
+
+    A region has hardware of its own, and an accelerator is scarce everywhere together:
+    half of what the cheapest of each demand would take, or a fifth where it is scarce.
+    """
+    draw = random.Random(SEEDS[name])
+    kits: list[Kit] = []
+    templates: list[Template] = []
+    streams: list[Stream] = []
+    grades = [
+        (1_500 * 1.42**each * draw.uniform(0.85, 1.15), 300 + 45 * each)
+        for each in range(ACCELERATORS)
+    ]
+    for region in range(regions):
+        for grade, (price, _) in enumerate(grades):
+            dollars = round(8 * price * draw.uniform(0.95, 1.05) + 9_000)
+            kits.append(
+                Kit(
+                    name=f"kit-{grade}-{region}",
+                    way="buy",
+                    pool=f"accelerator-{grade}-{region}",
+                    charge_cents=(dollars * CENTS,),
+                    uses={f"stock:{grade}": 8},
+                )
+            )
+    taken = [0] * ACCELERATORS
+    for model in range(models):
+        size = 10 ** draw.uniform(0.0, 1.2)
+        fits = range(min(3, round(size / 4)), ACCELERATORS)
+        speeds = {each: draw.uniform(0.7, 1.3) for each in fits}
+        for region in range(regions):
+            demand = round(1000 * 10 ** draw.uniform(4.0, 5.2) / size)
+            place = len(streams)
+            steps = ((Step(demand, Fraction(HOURS)),),)
+            streams.append(Stream(f"model-{model}-{region}", steps, losses=1))
+            ways = []
+            for grade, better in speeds.items():
+                price, watts = grades[grade]
+                supply = round(8000 * 400 * (price / 1_500) ** 0.85 * better / size)
+                kit = region * ACCELERATORS + grade
+                uses = {f"power:{region}": 8 * watts + 400}
+                ways.append(Template(place, kit, supply, supply // 2, uses))
+            cheapest = min(ways, key=lambda way: grades[way.kit % 10][0] / way.supply)
+            taken[cheapest.kit % ACCELERATORS] += 8 * (demand // cheapest.supply + 1)
+            templates += ways
+    share = 5 if scarce else 2
+    limits = {f"stock:{each}": max(8, of // share) for each, of in enumerate(taken)}
+    limits |= {f"stock:{each}": 8 * 500 for each in (8, 9)}
+    limits |= {f"power:{region}": 10**9 for region in range(regions)}
+    return Fleet(tuple(streams), tuple(kits), tuple(templates), limits)
 
 
 def _limits(

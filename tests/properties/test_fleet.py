@@ -10,10 +10,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
+from fleet_instances import regional
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from planopt.fleets.cover import Prices, cheapest, covers_of, generate
+from planopt.fleets.cover import (
+    Prices,
+    cheapest,
+    covers_of,
+    generate,
+    single_covers,
+)
 from planopt.fleets.mix import Mix
 from planopt.fleets.problem import (
     Container,
@@ -27,13 +34,14 @@ from planopt.fleets.problem import (
 from planopt.fleets.purchase import cost_cents, shortfalls
 from planopt.fleets.selection import Selection
 from planopt.fleets.stages import solve
-from planopt.procurement.solver import Solver
+from planopt.procurement.solver import REPRODUCIBLY, Outcome, Solver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planopt.fleets.problem import Way
     from planopt.procurement.model import Model
+    from planopt.procurement.solver import Effort
 
 TIME_LIMIT = 30.0
 MOST_CASES = 30_000
@@ -363,9 +371,9 @@ def test_the_cheapest_cover_is_what_the_free_mix_of_one_demand_costs(
 
 
 @few
-@given(fleets())
+@given(fleets(), st.booleans())
 def test_generated_covers_are_answers_and_their_prices_bound_all_answers(
-    solvers: list[Solver], fleet: Fleet
+    solvers: list[Solver], fleet: Fleet, singles: bool
 ) -> None:
     best = solvers[0].solve(Mix(fleet).model, TIME_LIMIT)
     assume(best.objective is not None)
@@ -374,7 +382,8 @@ def test_generated_covers_are_answers_and_their_prices_bound_all_answers(
     assume(outcome.values)
     known = start.purchase(outcome.values)
     deadline = time.monotonic() + TIME_LIMIT
-    generated = generate(fleet, solvers[0], covers_of(fleet, known), deadline)
+    begun = [*covers_of(fleet, known), *(single_covers(fleet) if singles else ())]
+    generated = generate(fleet, solvers[0], begun, deadline)
     assert best.objective is not None
     assert generated.bound_cents <= best.objective
     chosen = solvers[0].solve(generated.master.model, TIME_LIMIT)
@@ -387,3 +396,41 @@ def test_a_limit_that_racks_add_to_bounds_no_copies() -> None:
     racks = (Container("rack", {"room": 4}, 5, 2),)
     fleet = Fleet((), (), (), {"room": 6, "power": 9}, racks)
     assert fleet.allowed({"room": 2, "power": 3, "budget": 1}) == [3]
+
+
+def test_many_models_in_many_regions_of_one_period_have_a_bound(
+    solvers: list[Solver],
+) -> None:
+    """Fifty models in ten regions had none; these 36 demands take the same way."""
+    fleet = regional("amber", models=12, regions=3, scarce=True)
+    answer = solve(fleet, solvers[:1], 10.0)
+    assert answer.purchase is not None
+    assert not shortfalls(fleet, answer.purchase)
+    assert answer.gap is not None
+    assert answer.gap < 0.02
+
+
+class Idle(Solver):
+    """Finds and proves nothing, and counts the work that it was given."""
+
+    def __init__(self) -> None:
+        self.work = 0.0
+
+    def solve(
+        self,
+        model: Model,  # noqa: ARG002
+        time_limit: float,  # noqa: ARG002
+        hint: Sequence[int] | None = None,  # noqa: ARG002
+        effort: Effort = REPRODUCIBLY,
+    ) -> Outcome:
+        self.work += effort.work or 0.0
+        return Outcome("unknown")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_work_goes_on_for_as_long_as_the_time_limit_is_good_for(workers: int) -> None:
+    """A limit of 300 s was left after 96 s, however far the plan was from its bound."""
+    idle = [Idle() for _ in range(workers)]
+    answer = solve(regional("amber", models=1, regions=1), idle, 300.0)
+    assert sum(each.work for each in idle) == pytest.approx(300.0)
+    assert not answer.by_the_clock

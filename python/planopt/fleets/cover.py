@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from planopt._native import cheapest_cover
@@ -93,7 +94,26 @@ def covers_of(fleet: Fleet, purchase: Purchase) -> Iterator[Cover]:
     for stream, asked in enumerate(fleet.streams):
         places = set(fleet.of_stream[stream])
         for period in asked.active:
-            yield Cover(stream, period, purchase.at_work(places, [period]))
+            copies = purchase.at_work(places, [period])
+            # Shares rounded up may come to a copy more than the whole takes.
+            deployed = {
+                key: min(count, fleet.copies(key[0], asked.peak(period)))
+                for key, count in copies.deployed.items()
+            }
+            yield Cover(stream, period, replace(copies, deployed=deployed))
+
+
+def single_covers(fleet: Fleet) -> Iterator[Cover]:
+    """Serve each demand with copies of one template: of each that is kept."""
+    for stream, asked in enumerate(fleet.streams):
+        for period in asked.active:
+            for place in fleet.of_stream[stream]:
+                copies = fleet.copies(place, asked.peak(period))
+                if fleet.rents(place) or copies > min(
+                    (copies, *fleet.allowed(fleet.uses[place]))
+                ):
+                    continue
+                yield Cover(stream, period, Purchase({}, {(place, period): copies}))
 
 
 def cheapest(
@@ -245,6 +265,10 @@ MOST_ROUNDS = 60
 ENOUGH = 1e-3
 """Share of the relaxed choice's cost that a better bound could still gain."""
 
+MOST_COVERS = 2000
+"""Covers that there may be to choose from: of more, the cheapest of each demand."""
+CHEAPEST = 3
+
 RELAXED = Effort(method="linear")
 
 
@@ -286,7 +310,20 @@ def generate(
         stalled = not found
         covers.update(dict.fromkeys(found))
         master = Master(fleet, tuple(covers))
+    if best is not None and len(covers) > MOST_COVERS:
+        master = Master(fleet, _cheapest_each(fleet, covers, best))
     return Generated(master, bound, by_the_clock)
+
+
+def _cheapest_each(
+    fleet: Fleet, covers: Iterable[Cover], prices: Prices
+) -> tuple[Cover, ...]:
+    """Keep of each demand those that cost least at given prices."""
+    of_demand = defaultdict(list)
+    for cover in covers:
+        of_demand[cover.demand].append((cover.price_cents(fleet, prices), cover))
+    ranked = (sorted(each, key=itemgetter(0)) for each in of_demand.values())
+    return tuple(cover for each in ranked for _, cover in each[:CHEAPEST])
 
 
 def _priced(

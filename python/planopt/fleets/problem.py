@@ -228,12 +228,16 @@ class Fleet:
 
     def asking(self, streams: Collection[int]) -> Fleet:
         """Return the same question with only some of its demands."""
-        nothing = tuple(() for _ in self.periods)
-        kept = (
-            each if place in streams else replace(each, periods=nothing)
-            for place, each in enumerate(self.streams)
-        )
+        kept = list(self._silent)
+        for place in streams:
+            kept[place] = self.streams[place]
         return replace(self, streams=tuple(kept))
+
+    @cached_property
+    def _silent(self) -> tuple[Stream, ...]:
+        """Its streams without demands."""
+        nothing = tuple(() for _ in self.periods)
+        return tuple(replace(each, periods=nothing) for each in self.streams)
 
 
 Columns: TypeAlias = tuple[list[int], list[int], list[int], list[list[int]]]

@@ -2,8 +2,8 @@
 
 1. One shape of hardware for each stream, proven best.
 2. Two shapes in quarters of the demand, mostly proven best.
-3. In several periods, the choice of a generated cover for each demand of each period,
-   and the bound that their prices prove (`planopt.fleets.cover`).
+3. Of several periods or parts, the choice of a generated cover for each demand of each
+   period, and the bound that their prices prove (`planopt.fleets.cover`).
 4. The free mix of all: the whole problem, and a bound of the plan.
 5. The free mix of the few templates that are near at hand, then of some more: better
    answers, sooner.
@@ -29,7 +29,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from planopt.errors import InternalError
-from planopt.fleets.cover import covers_of, generate
+from planopt.fleets.cover import covers_of, generate, single_covers
 from planopt.fleets.mix import Mix
 from planopt.fleets.purchase import Purchase, cost_cents, shortfalls, total
 from planopt.fleets.selection import Selection
@@ -46,20 +46,25 @@ if TYPE_CHECKING:
 QUARTERS = 4
 """Parts that a demand is divided into where two shapes share it."""
 
-NEAR: tuple[tuple[int, float, bool], ...] = ((1, 0.1, False), (4, 0.06, True))
-"""Templates of each pool that are near at hand, the work of their mix, and whether it
-only looks around the best so far."""
+NEAREST = 0.1
+NEAR = 0.06
+"""Work of the mix of the nearest template of each pool, and of each later one, which
+looks around the best so far, among twice as many."""
 
 GENERATING = 0.45
 CHOOSING = 0.35
 """Share of the time limit after which prices, and the choice among covers, are left as
 they are."""
+MANY_PARTS = 20
+"""Parts from which on there is no selection: to state it takes longer than to choose
+among covers, which are of one template each to begin with."""
 
 TWO_SHAPES = 0.2
 WHOLE = 0.1
 """Work of the selection of two shapes, and of the mix of all templates. All work is a
 share of the time limit, in CP-SAT's deterministic seconds, of which one takes one to
-two seconds of a core."""
+two seconds of a core. Together with the mixes near at hand they come to all of it."""
+ROUNDS = round((1 - TWO_SHAPES - WHOLE - NEAREST) / NEAR)
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unknown"]
 
@@ -164,10 +169,12 @@ class _Search:
 
     def run(self, solvers: Sequence[Solver]) -> None:
         """Go through the stages."""
-        self._select(solvers[0])
-        if self._best is not None and len(self._fleet.periods) > 1:
-            self._generate(solvers[0], self._best)
         parts = parts_of(self._fleet)
+        many = len(parts) >= MANY_PARTS
+        if not many:
+            self._select(solvers[0])
+        if many or (self._best is not None and len(self._fleet.periods) > 1):
+            self._generate(solvers[0])
         if len(parts) < 2 or not self._mix_parts(parts, solvers):
             self._mix(solvers)
 
@@ -179,11 +186,14 @@ class _Search:
         effort = Effort(work=TWO_SHAPES * self._time_limit)
         self._solve(solver, "two shapes", two, effort, known)
 
-    def _generate(self, solver: Solver, start: Purchase) -> None:
+    def _generate(self, solver: Solver) -> None:
         """Choose among generated covers; their prices prove a bound."""
         started = time.monotonic()
         deadline = started + GENERATING * self._time_limit
-        covers = generate(self._fleet, solver, covers_of(self._fleet, start), deadline)
+        known = [] if self._best is None else [*covers_of(self._fleet, self._best)]
+        if len(self._fleet.periods) == 1:
+            known += single_covers(self._fleet)
+        covers = generate(self._fleet, solver, known, deadline)
         self._by_the_clock |= covers.by_the_clock
         self._raise_bound(covers.bound_cents)
         seconds = time.monotonic() - started
@@ -193,16 +203,18 @@ class _Search:
 
     def _mix_parts(self, parts: Sequence[Fleet], solvers: Sequence[Solver]) -> bool:
         """Mix each part by itself; tell whether that settles the whole."""
-        searches = []
-        for part in parts:
+        searches: list[_Search] = []
+        for number, part in enumerate(parts, start=1):
+            now = time.monotonic()
+            left = self._deadline - now
+            if left <= 0 and self._best is not None:
+                self._by_the_clock = True
+                return True
             search = _Search(part, self._time_limit / len(parts), None)
             if self._best is not None:
                 search._keep_better(of_part(part, self._best))
             searches.append(search)
-        for number, search in enumerate(searches, start=1):
-            now = time.monotonic()
-            left = max(0.0, self._deadline - now)
-            search._deadline = now + left / (len(parts) - number + 1)
+            search._deadline = now + max(0.0, left) / (len(parts) - number + 1)
             try:
                 search._mix(solvers)
             except KeyboardInterrupt:
@@ -232,13 +244,27 @@ class _Search:
         return True
 
     def _mix(self, solvers: Sequence[Solver]) -> None:
-        """Mix freely, from where the selections have ended."""
+        """Mix freely, from where the selections have ended.
+
+        Until the proof, or until the work is done that the time limit is good for.
+        """
         start = self._best
         if len(solvers) == 1:
             self._mix_all(solvers[0], start)
-            if self._proven is None and not self._impossible:
+            if not self._is_settled:
                 self._mix_near(solvers[0], start)
-            return
+        else:
+            self._mix_both(solvers, start)
+        for done in range(1, ROUNDS + 1):
+            if self._is_settled:
+                return
+            if time.monotonic() >= self._deadline:
+                self._by_the_clock = True
+                return
+            self._mix_near(solvers[0], self._best, done)
+
+    def _mix_both(self, solvers: Sequence[Solver], start: Purchase | None) -> None:
+        """Mix few and all templates at the same time."""
         with ThreadPoolExecutor(2) as pool:
             both = [
                 pool.submit(self._mix_near, solvers[0], start),
@@ -252,20 +278,20 @@ class _Search:
                     solver.stop()
                 raise
 
-    def _mix_near(self, solver: Solver, start: Purchase | None) -> None:
-        """Mix few templates, then more, each from where the last one ended."""
-        best = start
-        for each, share, improving in NEAR:
-            few = near(self._fleet, best, each)
-            free = Mix(few)
-            hint = None if best is None else free.values(best)
-            effort = self._work(share)
-            if improving and hint is not None:
-                effort = replace(effort, relaxing=False, improving=True)
-            name = f"mix of {len(few.offered)} templates"
-            outcome = self._solve(solver, name, free, effort, hint)
-            if outcome.objective is not None:
-                best = free.purchase(outcome.values)
+    @property
+    def _is_settled(self) -> bool:
+        return self._proven is not None or self._impossible
+
+    def _mix_near(self, solver: Solver, start: Purchase | None, done: int = 0) -> None:
+        """Mix few templates: in each round twice as many, around the best so far."""
+        few = near(self._fleet, start, 2**done)
+        free = Mix(few)
+        hint = None if start is None else free.values(start)
+        effort = self._work(NEAR if done else NEAREST)
+        if done and hint is not None:
+            effort = Effort(effort.work, improving=True, seed=done)
+        name = f"mix of {len(few.offered)} templates"
+        self._solve(solver, name, free, effort, hint)
 
     def _mix_all(self, solver: Solver, start: Purchase | None) -> None:
         free = Mix(self._fleet)

@@ -62,7 +62,7 @@ class Outcome:
 
 
 SEED = 1
-"""Where its choices begin, the same for every question."""
+"""Where its choices begin, unless said: the same for every question."""
 NEAR_ENOUGH = 1e-4
 NODES = 20_000
 """Where branch and cut stops: far beyond the proofs that it is asked for."""
@@ -91,6 +91,8 @@ class Effort:
     relaxing: bool = False
     # Only better solutions than the hint are sought, and no bound.
     improving: bool = False
+    # Where its choices begin.
+    seed: int = SEED
     # How: to the last unit, by CP-SAT; within the tolerances of floating point, by SCIP
     # (`work` counts nodes), where linear relaxations are sharp; or not in whole
     # numbers, for the duals.
@@ -101,11 +103,11 @@ class Effort:
         if self.method == "linear":
             return ""
         if self.method == "branch-and-cut":
-            seed = f"randomization/randomseedshift = {SEED}"
+            seed = f"randomization/randomseedshift = {self.seed}"
             return f"{seed}\nlimits/gap = {NEAR_ENOUGH}\nlimits/nodes = {NODES}"
         parts = [
             *(IMPROVING if self.improving else ("num_workers:1",)),
-            f"random_seed:{SEED}",
+            f"random_seed:{self.seed}",
             f"mip_max_bound:{MAX_ACTIVITY}",
         ]
         if self.work is not None:
