@@ -55,7 +55,8 @@ def switches_and_uplinks(ports: int, nics: int) -> tuple[int, int] | None:
     leaves = ceil(nics / half)
     top = ceil(leaves * half / ports)
     if leaves <= ports:
-        return leaves + top, leaves * half
+        even = (n for n in range(1, half + 1) if half % n == 0)
+        return leaves + min(n for n in even if n >= top), leaves * half
     if nics <= half * half * ports:
         return 2 * leaves + top, 2 * leaves * half
     return None
