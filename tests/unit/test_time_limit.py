@@ -11,7 +11,7 @@ import planopt
 from planopt.catalog.open import open_catalog
 from planopt.options import Asked
 from planopt.planning import pools
-from planopt.planning.question import ServingQuestion
+from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.planning.serving import Serving
 from planopt.procurement.solver import Solver
 from planopt.report.plan import render_plan
@@ -111,3 +111,31 @@ def test_pools_are_not_run_without_time(solver: Solver) -> None:
     two = pools.two_pools(question)
     assert two.told is None
     assert two.build is None
+
+
+def test_a_run_asks_for_no_more_changes_once_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`train --max-power 350W --time-limit 30s` took 43 s: each change is a search."""
+    asked: list[TrainingQuestion] = []
+    search = TrainingQuestion.search
+
+    def counted(question: TrainingQuestion) -> Any:
+        asked.append(question)
+        return search(question)
+
+    monkeypatch.setattr(TrainingQuestion, "search", counted)
+    hurried = planopt.train(
+        "llama-2-7b",
+        tokens="50B",
+        deadline="30d",
+        max_power="350W",
+        accelerators="rtx-4090",
+        time_limit="1ms",
+    )
+    # The question itself, the fastest of all, and one change.
+    assert len(asked) <= 4
+    assert hurried.infeasibility is not None
+    assert "the time limit was reached" in (hurried.infeasibility.note or "")
+    names = {each.name for each in hurried.infeasibility.binding}
+    assert names >= {"deadline", "power", "accelerators"}

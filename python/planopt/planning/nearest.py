@@ -43,6 +43,7 @@ SPEED_STEP = 0.1
 """Targets are proposed in tenths of a token per second, downwards."""
 SLOWEST_WORTH_NAMING = 0.5
 """Tokens per second of a user below which nobody would want the plan."""
+CUT_SHORT = "the time limit was reached: other changes may help as well"
 SAME = Edit({}, "keeps every other limit")
 UNCAPPED = {"budget": ""}
 """Without a budget the search sees units beyond it."""
@@ -108,8 +109,7 @@ def why_no_purchase(
     """
     binding = tuple(_conflict(question))
     nearest, cut = _until(deadline, _nearest_changes(question))
-    cut_short = "the time limit was reached: other changes may help as well"
-    notes = (cut_short if cut else "", unproven(purchase), _closest(question) or "")
+    notes = (CUT_SHORT if cut else "", unproven(purchase), _closest(question) or "")
     note = "; ".join(filter(None, notes)) or None
     return Infeasibility(binding=binding, nearest=nearest, note=note)
 
@@ -464,15 +464,22 @@ def _drops(
 # --- Of training ----------------------------------------------------------------------
 
 
-def why_no_cluster(question: TrainingQuestion, purchase: Purchase) -> Infeasibility:
-    """Say why no cluster trains it within the limits, and what is nearest."""
-    batches = question.problem.batches
-    notes = [unproven(purchase), held_back(question).sentence]
+def why_no_cluster(
+    question: TrainingQuestion, purchase: Purchase, deadline: float
+) -> Infeasibility:
+    """Say why no cluster trains it within the limits, and what is nearest.
+
+    The search for changes ends at the deadline, a time on the monotonic clock.
+    """
+    batches, fastest = question.problem.batches, held_back(question)
+    binding = tuple(_conflict_of_run(question, deadline))
+    nearest, cut = _until(deadline, _changes_of_run(question, fastest.build))
+    notes = [CUT_SHORT if cut else "", unproven(purchase), fastest.sentence]
     if batches is not None:
         notes.append(f"each of {len(batches.tried)} batches of the range was tried")
     return Infeasibility(
-        binding=tuple(_conflict_of_run(question)),
-        nearest=tuple(_changes_of_run(question)),
+        binding=binding,
+        nearest=nearest,
         note="; ".join(filter(None, notes)),
     )
 
@@ -486,11 +493,13 @@ def _drops_of_run(question: TrainingQuestion) -> dict[str, Edit]:
         "deadline": (problem.deadline_seconds, no_deadline),
         "budget": (problem.budget_usd, Edit(UNCAPPED)),
     }
-    return {
+    said = {
         **{name: edit for name, (limit, edit) in drops.items() if limit is not None},
         **_drops(question, redundancy=Edit({"redundancy": ""}, AS_ASSUMED)),
-        "max-accelerators": Edit({"max_accelerators": largest}),
     }
+    # What nobody has said is left out before what somebody has.
+    most = {"max-accelerators": Edit({"max_accelerators": largest})}
+    return {**said, **most} if "max-accelerators" in said else {**most, **said}
 
 
 def _places(problem: Market) -> tuple[str, ...]:
@@ -500,12 +509,17 @@ def _places(problem: Market) -> tuple[str, ...]:
     return *problem.providers, *problem.regions, *named
 
 
-def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
-    """Find the limits without any one of which there would be a plan."""
+def _conflict_of_run(question: TrainingQuestion, deadline: float) -> Iterator[Limit]:
+    """Find the limits without any one of which there would be a plan.
+
+    Those that there is no time to leave out stay: all of them are in conflict.
+    """
     problem = question.problem
     drops = _drops_of_run(question)
 
     def feasible(kept: tuple[str, ...]) -> bool:
+        if time.monotonic() > deadline:
+            return True
         dropped: dict[str, object] = {}
         for name, drop in drops.items():
             if name not in kept:
@@ -541,7 +555,9 @@ def _limit_of_run(problem: TrainingProblem, name: str) -> str:
     return ", ".join(named[name]) if name in named else SAID[name].format(problem)
 
 
-def _changes_of_run(question: TrainingQuestion) -> Iterator[Change]:
+def _changes_of_run(
+    question: TrainingQuestion, fastest: TrainingBuild | None
+) -> Iterator[Change]:
     """Propose changes, each asked again and found to have a plan."""
     problem, drops = question.problem, _drops_of_run(question)
 
@@ -551,7 +567,7 @@ def _changes_of_run(question: TrainingQuestion) -> Iterator[Change]:
                 yield from _asked(question, drops[name])
 
     if problem.deadline_seconds is not None:
-        yield from _later(question)
+        yield from _later(question, fastest)
     yield from _more_money(question, SAME)
     yield from without("power", "racks", "stock", "redundancy", "confidence", "places")
     if problem.rented:
@@ -581,9 +597,10 @@ def _larger_batch(question: TrainingQuestion) -> Iterator[Change]:
     yield from _asked(question, Edit({"global_batch": larger, "tokens": tokens}, note))
 
 
-def _later(question: TrainingQuestion) -> Iterator[Change]:
-    """Find the earliest deadline that the other limits allow, and ask again with it."""
-    fastest = held_back(question).build
+def _later(
+    question: TrainingQuestion, fastest: TrainingBuild | None
+) -> Iterator[Change]:
+    """Ask again with the earliest deadline that the other limits allow."""
     if fastest is None:
         return
     days = math.ceil(fastest.days)

@@ -122,7 +122,7 @@ class Training:
             status="infeasible",
             objective=problem.objective,
             request=problem.request(),
-            infeasibility=why_no_cluster(question, purchase),
+            infeasibility=why_no_cluster(question, purchase, question.until),
             heterogeneous=heterogeneous(question),
             renting=renting(question, None),
             search=_timed(question, started),
