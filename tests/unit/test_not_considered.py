@@ -68,5 +68,9 @@ def test_a_comparison_tells_what_has_no_price() -> None:
 @pytest.mark.parametrize("of_training", [{"tokens": "1B", "deadline": "30d"}])
 def test_training_says_so_too(of_training: dict[str, Any]) -> None:
     asked = {"model": "llama-3.1-8b", "accelerators": "rtx-4090,b300", **of_training}
-    (left,) = planopt.train(**asked).not_considered
+    left, uneven = planopt.train(**asked).not_considered
     assert left.names == ("b300",)
+    assert uneven.help == "--allow-odd"
+    even, odd = planopt.train(**asked), planopt.train(**asked, allow_odd=True)
+    assert len(odd.not_considered) == 1
+    assert odd.search.candidates_covered > even.search.candidates_covered

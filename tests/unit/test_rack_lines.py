@@ -124,6 +124,7 @@ def run(**otherwise: Any) -> planopt.TrainingPlan:
         host="hgx-8",
         network="infiniband-400g",
         max_accelerators=64,
+        allow_odd=True,  # 56 at work beside a spare host
         **otherwise,
     )
 

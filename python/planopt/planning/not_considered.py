@@ -54,6 +54,14 @@ _ODD: Final = NotConsidered(
     help="--allow-odd",
 )
 
+_UNEVEN: Final = NotConsidered(
+    what="layouts",
+    count=1,
+    names=("uneven pipelines of other than 2^n or 3 x 2^n stages",),
+    why="nobody builds uneven pipelines",
+    help="--allow-odd",
+)
+
 _LESS_POWER: Final = NotConsidered(
     what="layouts",
     count=1,
@@ -111,7 +119,7 @@ def not_considered(
         *_of_classes(problem.provider_classes, every[-1].class_),
     )
     if isinstance(question, TrainingQuestion):
-        return others
+        return others if question.problem.allow_odd else (*others, _UNEVEN)
     asked_for = {
         _OF_SESSIONS: question.problem.session_load is None,
         _ODD: question.problem.allow_odd,

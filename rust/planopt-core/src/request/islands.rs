@@ -299,6 +299,8 @@ impl Problem<'_> {
             aim: TrainingAim::Fastest,
             payment: Payment::Purchase,
             limits: TrainingLimits::default(),
+            // What is at home is used in whatever number there is.
+            allow_odd: true,
         };
         let search = TrainingSearch {
             transformer: self.transformer,

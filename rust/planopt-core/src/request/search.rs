@@ -60,6 +60,9 @@ pub struct ClusterOptions {
     /// How many times longer than predicted steps take, by accelerator.
     #[serde(default)]
     pub slower: BTreeMap<String, f64>,
+    /// Whether layouts are tried that nobody would run.
+    #[serde(default)]
+    pub allow_odd: bool,
 }
 
 /// Finds the clusters that train a model; `course` tells how far it is, and may end it early.
@@ -104,6 +107,7 @@ pub fn search_training(
             rack_units: limits.rack_units,
             stock: limits.stock.clone(),
         },
+        allow_odd: request.search.allow_odd,
     };
     let search = TrainingSearch {
         transformer: &transformer,

@@ -28,7 +28,7 @@ impl TrainingSearch<'_> {
     /// not depend on the number of threads; it stops early, and says so, once its course is told to.
     pub fn search<'a>(&self, space: &Space<'a>) -> TrainingSearchResult<'a> {
         let most = self.goal.limits.accelerators;
-        let layouts = Layouts::all(self.transformer, self.recipe, most);
+        let layouts = self.layouts(most);
         let alike = self.alike(&space.systems);
         self.course.begin(space.systems.len() as u64);
         let mut found: Vec<(usize, TrainingSearchResult<'a>)> = alike
@@ -41,6 +41,11 @@ impl TrainingSearch<'_> {
             all.absorb(one);
             all
         })
+    }
+
+    fn layouts(&self, accelerators: u32) -> Layouts {
+        let odd = self.goal.allow_odd;
+        Layouts::all(self.transformer, self.recipe, accelerators, odd)
     }
 
     /// Places of systems, those together on which every run takes as long: instances of one kind that
@@ -69,7 +74,7 @@ impl TrainingSearch<'_> {
     pub fn fastest_on(&self, system: &System, accelerators: u32) -> Option<(Layout, Seconds)> {
         let format = self.recipe.precision.format();
         let rates = Rates::of(system.accelerator, format, self.assumptions)?;
-        let layouts = Layouts::all(self.transformer, self.recipe, accelerators);
+        let layouts = self.layouts(accelerators);
         let mut subject = Subject::new(self, system, &rates, &layouts);
         let fabric = system.fabric(self.assumptions);
         let mut priced = Priced::new(fabric, &layouts);

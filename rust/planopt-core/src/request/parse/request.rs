@@ -78,6 +78,7 @@ pub(super) struct RunRequest {
     pub(super) promises: Promises,
     pub(super) hardware: Hardware,
     pub(super) money: Money,
+    pub(super) search: Search,
 }
 
 /// One configuration of a run.

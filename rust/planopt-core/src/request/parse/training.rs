@@ -121,6 +121,7 @@ pub(super) fn question(
             deadline_seconds: request.promises.deadline,
             max_accelerators: most,
             slower: BTreeMap::new(),
+            allow_odd: request.search.allow_odd,
         },
     };
     reader.finish(())?;

@@ -48,6 +48,8 @@ pub struct TrainingGoal {
     pub payment: Payment,
     /// What it may not exceed.
     pub limits: TrainingLimits,
+    /// Whether layouts are tried that nobody would run.
+    pub allow_odd: bool,
 }
 
 impl TrainingGoal {

@@ -60,8 +60,14 @@ pub(super) struct Layouts {
 impl Layouts {
     /// Every layout of at most `accelerators`: powers of two of tensor, context and expert
     /// parallelism, the shortest pipeline for each number of layers of its largest stage, and
-    /// every data-parallel degree that divides the batch and has a small odd part.
-    pub(super) fn all(transformer: &Transformer, recipe: &Recipe, accelerators: u32) -> Self {
+    /// every data-parallel degree that divides the batch and has a small odd part. Pipelines that
+    /// nobody builds are among them where `allow_odd` says so.
+    pub(super) fn all(
+        transformer: &Transformer,
+        recipe: &Recipe,
+        accelerators: u32,
+        allow_odd: bool,
+    ) -> Self {
         let mut all = Self {
             candidates: Vec::new(),
             shapes: Vec::new(),
@@ -69,7 +75,7 @@ impl Layouts {
         };
         let shapes = shapes(transformer, recipe);
         let degrees = data_degrees(recipe.global_batch);
-        for (pp, vpp) in pipelines(transformer) {
+        for (pp, vpp) in pipelines(transformer, allow_odd) {
             let pipeline = all.pipelines.len();
             let stages = partition_model(transformer, recipe, pp, vpp);
             let largest = most_layers(&stages);
@@ -174,11 +180,11 @@ fn experts(transformer: &Transformer) -> u32 {
 
 /// Stages, and chunks of each. Of pipelines whose largest stage is the same the shortest one
 /// leaves no accelerator with less to do than it could have.
-fn pipelines(transformer: &Transformer) -> Vec<(u32, u32)> {
+fn pipelines(transformer: &Transformer, allow_odd: bool) -> Vec<(u32, u32)> {
     let layers = u32::try_from(transformer.layers.len()).unwrap_or(u32::MAX);
     let mut pipelines = Vec::new();
     let mut largest = 0;
-    for pp in 1..=layers {
+    for pp in (1..=layers).filter(|pp| allow_odd || is_built(*pp, layers)) {
         let stage = layers.div_ceil(pp);
         if stage == largest {
             continue;
@@ -191,6 +197,14 @@ fn pipelines(transformer: &Transformer) -> Vec<(u32, u32)> {
         }
     }
     pipelines
+}
+
+/// Whether pipelines of so many stages are built: all stages have as many layers, or there are as
+/// many of them as a power of two or three times one, as published runs with uneven ones have: 16
+/// for the 61 layers of `DeepSeek-V3` (arXiv 2412.19437), 12 for the 70 of BLOOM (arXiv 2211.05100).
+const fn is_built(pp: u32, layers: u32) -> bool {
+    let odd = pp >> pp.trailing_zeros();
+    layers.is_multiple_of(pp) || odd == 1 || odd == 3
 }
 
 /// Data-parallel degrees that divide a batch, in growing order.
@@ -248,4 +262,19 @@ fn shardings(layout: &Layout, ranks: u32) -> Vec<(Zero, Option<u32>)> {
         shardings.push((Zero::Zero3, Some(within_host)));
     }
     shardings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_built;
+
+    #[test]
+    fn pipelines_of_published_runs_are_built_and_others_are_not() {
+        for (pp, layers) in [(16, 61), (12, 70), (16, 126), (35, 105), (8, 80), (12, 96)] {
+            assert!(is_built(pp, layers), "{pp} stages of {layers}");
+        }
+        for (pp, layers) in [(27, 80), (14, 80), (41, 80), (9, 61)] {
+            assert!(!is_built(pp, layers), "{pp} stages of {layers}");
+        }
+    }
 }
