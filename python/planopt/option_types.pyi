@@ -46,7 +46,6 @@ class OfUnits(TypedDict, total=False):
     billing: str | Sequence[str] | None
     carbon: float | str | None
     exhaustive: bool
-    allow_odd: bool
 
 class OfTraining(TypedDict, total=False):
     seq_len: float | str | None
@@ -79,6 +78,7 @@ class OfChoices(TypedDict, total=False):
     wacc: float | str | None
     staff: float | str | None
     cost_line: Mapping[str, float | str] | Sequence[str] | str | None
+    allow_odd: bool
 
 class OfCandidates(TypedDict, total=False):
     accelerators: str | Sequence[str] | None
@@ -139,6 +139,7 @@ class SolveOptions(
     sell: Mapping[str, float | str] | Sequence[str] | str | None
     years: float | str | None
     duty: float | str | None
+    regained: float | str | None
     electricity: float | str | None
     pue: float | str | None
     price_band: float | str | None
@@ -280,6 +281,7 @@ class FrontierOptions(
     condition: str | None
     years: float | str | None
     duty: float | str | None
+    regained: float | str | None
     electricity: float | str | None
     pue: float | str | None
 

@@ -52,7 +52,7 @@ class Outlay:
         self._hourly = plan.cost.usd_per_hour or 0.0
 
     def _priced(self, cost: CostAssumptions, price: float = 1.0) -> dict[str, float]:
-        rent = self._reserved + self._busy * cost.duty
+        rent = self._reserved + self._busy * cost.paid_on_demand
         owned = of_deployments(cost, self._plan.deployments, price)
         return {**owned, "rent": rent}
 
@@ -122,12 +122,12 @@ class Outlay:
 
     def sold(self, prices: Mapping[str, float]) -> Sell:
         """Return what selling tokens comes to: those of answers, and their prompts."""
-        plan, duty = self._plan, self._cost.duty
+        plan, duty, regained = self._plan, self._cost.duty, self._cost.regained
         answers = self._hourly / (plan.cost.usd_per_million_tokens or 1.0)
         lengths = plan.request.prompt_tokens or 0, plan.request.output_tokens or 1
         prompts = answers * lengths[0] / lengths[1]
         revenue = answers * prices.get("out", 0.0) + prompts * prices.get("in", 0.0)
-        of_use = self._lines.get("electricity", 0.0) + self._busy * duty
+        of_use = self._lines.get("electricity", 0.0) + self._busy * duty * regained
         of_busy_hours, always = revenue - of_use, self._hourly - of_use
         even = duty * always / of_busy_hours if of_busy_hours > 0 else math.inf
         earned = revenue - (self._hourly - self._lines.get("purchase", 0.0))

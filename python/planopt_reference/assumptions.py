@@ -102,6 +102,7 @@ class Cost:
     support_per_year: float = 0.0
     staff_usd_per_rack_year: float = 0.0
     wacc: float = 0.0
+    regained: float = 0.0
     front_end_usd_per_accelerator: float = 0.0
     management_usd_per_host: float = 0.0
     storage_usd_per_accelerator: float = 0.0
@@ -260,6 +261,7 @@ def _cost(table: Table) -> Cost:
         support_per_year=units.share(table.get("support", 0)),
         staff_usd_per_rack_year=_usd(table, "staff"),
         wacc=units.share(table.get("wacc", 0)),
+        regained=units.share(table.get("regained", 0)),
         front_end_usd_per_accelerator=_usd(table, "front_end"),
         management_usd_per_host=_usd(table, "management"),
         storage_usd_per_accelerator=_usd(table, "storage"),

@@ -44,7 +44,7 @@ class Rent:
 
     def paid(self, cost: Cost) -> float:
         """Return the share of all hours that are paid."""
-        return 1.0 if self.always_paid else cost.duty
+        return 1.0 if self.always_paid else 1.0 - cost.regained * (1.0 - cost.duty)
 
 
 def is_offer(host: str) -> bool:

@@ -210,7 +210,7 @@ def test_hosted_prices_lie_within_what_providers_ask(shared: Path) -> None:
 
 
 def test_owning_breaks_even_on_the_day_that_it_says() -> None:
-    ways = solve(acquire="both").rent_or_buy
+    ways = solve(acquire="both", regained="100%").rent_or_buy
     assert ways is not None
     assert ways.rent is not None
     assert ways.buy is not None
@@ -278,10 +278,25 @@ def test_the_screen_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     assert "tokens of this model from others" in shown
 
 
+def test_idle_hours_on_demand_are_paid_unless_machines_are_had_again() -> None:
+    """A quarter of the hours was a quarter of the rent, as if that were certain."""
+    asked = [{}, {"duty": "25%"}, {"duty": "25%", "regained": "60%"}]
+    full, held, partly = (solve(acquire="rent", **each) for each in asked)
+    hourly = full.cost.usd_per_hour or 0.0
+    assert held.cost.usd_per_hour == pytest.approx(hourly)
+    assert partly.cost.usd_per_hour == pytest.approx(hourly * (1 - 0.6 * 0.75))
+    tokens = [each.cost.usd_per_million_tokens or 0.0 for each in (full, held)]
+    assert tokens[1] == pytest.approx(4 * tokens[0])
+    for each in (held, partly):
+        assert not planopt.verify(each).mismatches
+    assert held.rent_or_buy is not None
+    assert held.rent_or_buy.break_even_duty is None
+
+
 def test_a_machine_that_is_idle_is_better_rented() -> None:
-    """Owning pays in every hour, renting in busy ones alone."""
-    busy = solve(acquire="both").rent_or_buy
-    idle = solve(acquire="both", duty="5%").rent_or_buy
+    """Owning pays in every hour, renting in busy ones alone where it goes back."""
+    busy = solve(acquire="both", regained="100%").rent_or_buy
+    idle = solve(acquire="both", regained="100%", duty="5%").rent_or_buy
     assert busy is not None
     assert idle is not None
     assert busy.rent is not None

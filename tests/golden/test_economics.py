@@ -113,6 +113,7 @@ def test_a_desktop_breaks_even_with_the_cloud_after_293_days(tmp_path: Path) -> 
         provider="guide",
         host="guide-desktop",
         duty="15%",
+        regained="100%",
         electricity="$0.12/kWh",
         catalog=[catalog],
     )

@@ -31,6 +31,7 @@ QUESTIONS: list[dict[str, Any]] = [
         "target": "5tok/s",
         "acquire": "both",
         "duty": "40%",
+        "regained": "100%",
         "load": "steady",
     },
 ]
@@ -134,6 +135,7 @@ OPTIONS: dict[str, Callable[[Any], dict[str, Any]]] = {
             "acquire": "both",
             "accelerators": "rtx-4090,a100-sxm-80",
             "duty": 0.4,
+            "regained": 1.0,
             "context": 1024,
         },
     ],

@@ -28,6 +28,7 @@ def test_what_a_unit_is_sold_for_is_not_written_off(
         years=4,
         residual=residual,
         duty=1.0,
+        regained=0.0,
         pue=1.0,
         electricity_usd_per_kwh=0.1,
         rack_units=42.0,

@@ -76,7 +76,7 @@ OTHERWISE = {
 """Limits that changes of their own move."""
 NO_LIMITS = {
     *("percentile", "objective", "own", "sell", "discount", "prices", "vat", "years"),
-    *("duty", "electricity", "pue", "wacc", "staff", "cost_line", "carbon"),
+    *("duty", "regained", "electricity", "pue", "wacc", "staff", "cost_line", "carbon"),
     # Other kinds of questions.
     *("neighbours", "repeat", "lifetime", "away", "islands", "inner_steps", "marginal"),
 }

@@ -23,7 +23,13 @@ ASKED: dict[str, dict[str, Any]] = {
         "duty": "50%",
         "pue": 1.3,
     },
-    "rented": {"concurrency": 64, "procurement": "rent", "duty": "40%"},
+    "rented": {
+        "concurrency": 64,
+        "procurement": "rent",
+        "duty": "40%",
+        "regained": "100%",
+    },
+    "held": {"concurrency": 64, "procurement": "rent", "duty": "40%"},
     "under a load": {"concurrency": 64, "ttft": "2s", "accelerators": "l40s"},
 }
 
@@ -51,8 +57,8 @@ def test_cost_at_the_duty_that_was_asked_for_is_the_plans(plan: Plan) -> None:
     assert asked is not None
     assert at[asked] == pytest.approx(plan.usd_per_million_tokens)
     idle = at[0.01] / at[1.0]
-    rented = plan.request.procurement == "rent"
-    assert idle == pytest.approx(1) if rented else idle > 50
+    goes_back = plan.facts.rates["regained"]
+    assert idle == pytest.approx(1) if goes_back else idle > 50
 
 
 def test_the_times_of_a_token_sum_to_what_is_judged(plan: Plan) -> None:

@@ -76,6 +76,8 @@ class CostAssumptions(Struct, frozen=True):
     """Share of a price that is left after the years."""
     electricity_usd_per_kwh: float
     duty: float
+    regained: float
+    """Share of the idle hours in which what is rented on demand goes back."""
     pue: float
     rack_usd_per_month: float
     rack_units: float
@@ -94,6 +96,11 @@ class CostAssumptions(Struct, frozen=True):
     cache_disk_usd: float
     hosted_usd_per_million_tokens: float | None
     carbon_kg_per_kwh: float | None
+
+    @property
+    def paid_on_demand(self) -> float:
+        """Share of all hours that are paid of what is rented on demand."""
+        return 1.0 - self.regained * (1.0 - self.duty)
 
 
 class Operation(Struct, frozen=True):

@@ -277,7 +277,7 @@ class ServingQuestion(Question[Problem, Build]):
             return Aim(price_cap_usd=price)
         is_lost = price_of_an_hourly_dollar(self.catalog.cost) is not None
         # What is rented for a share of the time is paid for no less than that.
-        rent = money / self.catalog.cost.duty
+        rent = money / self.catalog.cost.paid_on_demand
         return Aim(price_cap_usd=price if is_lost else None, rent_cap_usd_per_hour=rent)
 
     @property

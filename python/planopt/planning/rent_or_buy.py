@@ -85,18 +85,21 @@ def _break_even_duty(
 ) -> float | None:
     """Share of busy hours at which both ways cost the same.
 
-    A commitment is paid whether busy or not: then there is no such share.
+    What is paid whether busy or not, by commitment or as it does not go back, costs the
+    same at any: then there is no such share.
     """
     if rented is None or owned is None:
         return None
     terms = {each.hardware.terms for each in rented.deployments}
     if not terms <= {"on-demand", "spot"}:
         return None
-    duty = cost.duty
     energy = of_deployments(cost, owned.deployments).get("electricity", 0.0)
-    return native_break_even_duty(
-        owned.usd_per_hour - energy, energy / duty, rented.usd_per_hour / duty
-    )
+    hour = rented.usd_per_hour / cost.paid_on_demand
+    goes_back = hour * cost.regained
+    always = owned.usd_per_hour - energy - (hour - goes_back)
+    if always <= 0.0:
+        return None
+    return native_break_even_duty(always, energy / cost.duty, goes_back)
 
 
 def _hosted_prices(catalog: Catalog, problem: Problem) -> dict[str, Any]:

@@ -224,7 +224,7 @@ class _Part:
             return number
         if self.line.kind == "instance":
             reserved = (self._terms or "").startswith("reserved")
-            return number * (1.0 if reserved else cost.duty)
+            return number * (1.0 if reserved else cost.paid_on_demand)
         return sum(quantity * of_a_dollar(cost, height) for quantity, height in bills)
 
 

@@ -120,11 +120,16 @@ def _bill(sheet: _Sheet, plan: PlanDocument) -> tuple[str, str]:
     """Write the bill, and return where its sums are."""
     first, last = 2, len(plan.bill_of_materials) + 1
     reserved = _reserved(plan)
-    duty = plan.facts.rates.get("duty") if plan.facts else None
+    rates = plan.facts.rates if plan.facts else {}
+    regained = rates.get("regained") or 0.0
+    on_demand = 1 - regained * (1 - (rates.get("duty") or 1.0))
     paid = 0.0
     for at, line in enumerate(plan.bill_of_materials, start=first):
-        share: object = 1 if line.id in reserved else ("=Cost!B5", duty or 1.0)
-        rent = (line.usd_per_hour or 0.0) * (1 if share == 1 else duty or 1.0)
+        share: object = 1
+        rent = line.usd_per_hour or 0.0
+        if line.id not in reserved:
+            share = f"=1-{regained}*(1-Cost!B5)", on_demand
+            rent *= on_demand
         paid += rent
         owned = line.unit_price_usd is not None
         sheet.row(

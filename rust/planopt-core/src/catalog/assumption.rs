@@ -357,6 +357,7 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
         residual: fields.number("residual", Dimension::Share),
         electricity_usd_per_kwh: fields.number("electricity", Dimension::UsdPerKwh),
         duty: share(fields, "duty"),
+        regained: line(fields, "regained", Dimension::Share),
         pue: fields.positive_number("pue", Dimension::Number),
         rack_usd_per_month: fields.number("rack", Dimension::UsdPerMonth),
         rack_units: fields.positive_number("rack_units", Dimension::Number),

@@ -273,6 +273,8 @@ pub struct CostChoice {
     pub years: Option<f64>,
     /// Share of the hours that are busy.
     pub duty: Option<f64>,
+    /// Share of the idle hours that what is rented on demand goes back in.
+    pub regained: Option<f64>,
     /// Price of energy.
     pub electricity_usd_per_kwh: Option<f64>,
     /// Power usage effectiveness.
@@ -314,6 +316,7 @@ impl CostChoice {
     fn put_into(self, cost: &mut CostAssumptions) {
         cost.years = self.years.unwrap_or(cost.years);
         cost.duty = self.duty.unwrap_or(cost.duty);
+        cost.regained = self.regained.unwrap_or(cost.regained);
         let own = cost.electricity_usd_per_kwh;
         cost.electricity_usd_per_kwh = self.electricity_usd_per_kwh.unwrap_or(own);
         cost.pue = self.pue.unwrap_or(cost.pue);

@@ -1,5 +1,6 @@
 //! `offers/PROVIDER.toml`: what a provider rents out.
 
+use super::assumptions::CostAssumptions;
 use super::entry::Entry;
 use super::fields::Fields;
 use crate::diagnostic;
@@ -118,11 +119,10 @@ pub struct Rent {
 }
 
 impl Rent {
-    /// Share of all hours that are paid, where the share `duty` is busy: an instance goes back
-    /// whenever it is idle, unless it is reserved.
-    pub fn paid(&self, duty: f64) -> f64 {
+    /// Share of all hours that are paid: what is reserved always is.
+    pub fn paid(&self, cost: &CostAssumptions) -> f64 {
         match self.terms {
-            Terms::OnDemand | Terms::Spot => duty,
+            Terms::OnDemand | Terms::Spot => cost.paid_on_demand(),
             Terms::Reserved { .. } => 1.0,
         }
     }

@@ -73,6 +73,9 @@ pub struct CostAssumptions {
     pub electricity_usd_per_kwh: f64,
     /// Share of hours busy.
     pub duty: f64,
+    /// Share of the idle hours that what is rented on demand goes back in, as it is had again when it
+    /// is needed; nothing is published of the chance of that.
+    pub regained: f64,
     /// Power usage effectiveness of a hall; what is not in a rack stands in none.
     pub pue: f64,
     /// Rent of a rack, dollars per month.
@@ -103,6 +106,12 @@ pub struct CostAssumptions {
 }
 
 impl CostAssumptions {
+    /// Share of all hours that are paid of what is rented on demand.
+    #[must_use]
+    pub fn paid_on_demand(&self) -> f64 {
+        1.0 - self.regained * (1.0 - self.duty)
+    }
+
     /// What holds where so many rack units are taken: what takes none stands on somebody's desk, with
     /// no hall, contract or lender to pay.
     #[must_use]

@@ -57,7 +57,7 @@ impl<'a> FoundUnit<'a> {
         let cost = match rent {
             Some(rent) => of_rent(
                 price.usd(),
-                rent.paid(assumptions.cost.duty),
+                rent.paid(&assumptions.cost),
                 tokens_per_second,
                 assumptions.cost.duty,
             ),
