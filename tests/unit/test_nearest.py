@@ -148,3 +148,22 @@ def test_the_least_number_is_proposed_and_the_conflict_names_it() -> None:
     ]
     fewer = planopt.solve(**{**asked, "max_accelerators": 7})
     assert fewer.status == "infeasible"
+
+
+def test_two_limits_are_lifted_together_where_none_alone_helps() -> None:
+    asked: dict[str, Any] = {
+        "model": "llama-3.1-405b",
+        "accelerators": "l40s",
+        "target": "1tok/s",
+        "concurrency": 1,
+        "load": "steady",
+        "max_accelerators": 2,
+        "max_power": "1kW",
+        "time_limit": "60s",
+    }
+    none = planopt.solve(**asked)
+    assert none.infeasibility is not None
+    (change,) = none.infeasibility.nearest
+    assert set(change.options) == {"max_power", "max_accelerators"}
+    kept = {name: asked[name] for name in asked if name not in change.options}
+    assert planopt.solve(**kept).status != "infeasible"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from dataclasses import replace
@@ -265,6 +266,31 @@ def _limit(problem: Problem, name: str) -> Limit:
 
 
 def _nearest_changes(question: ServingQuestion) -> Iterator[Change]:
+    """Propose changes of one thing, or where none helps limits lifted two at a time."""
+    found = False
+    for change in _single_changes(question):
+        found = True
+        yield change
+    if not found:
+        yield from _two_lifted(question)
+
+
+def _two_lifted(question: ServingQuestion) -> Iterator[Change]:
+    """Lift two limits together: the first pair with which there is a plan."""
+    budget = {"budget": Edit(UNCAPPED, WITHOUT)}
+    drops = _drops(question)
+    drops |= budget if question.limits.budget_micro_usd is not None else {}
+    for one, other in itertools.combinations(drops.values(), 2):
+        if not question.seconds_left:
+            return
+        both = Edit({**one.options, **other.options}, "without these limits")
+        found = [*_asked(question, both)]
+        if found:
+            yield from found
+            return
+
+
+def _single_changes(question: ServingQuestion) -> Iterator[Change]:
     """Propose changes, each asked again with its limits and found to have a plan."""
     problem = question.problem
     yield from _what_is_reached(question)
