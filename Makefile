@@ -11,7 +11,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase engines engines-truth
+.PHONY: help forge readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -156,6 +156,9 @@ brute: ## Two hundred small catalogs, enumerated: no plan is dearer, none is che
 
 staircase: ## Twenty staircases of promises: no plan is dearer than a cheaper one that holds
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.staircase
+
+audit: ## What the search leaves out by itself, and what each of it costs who does not ask (six minutes)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.audit
 
 engines: ## Short runs of 300 engines against their truth by class, the bound of 1,000 (some ten minutes)
 	cargo test --release --package planopt-core --test queueing engines -- --ignored --nocapture --skip the_truth
