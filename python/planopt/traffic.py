@@ -36,15 +36,20 @@ def _moment(text: str) -> float:
     return moment.replace(tzinfo=moment.tzinfo or timezone.utc).timestamp()
 
 
-PROMPTS = ("prompt", "ContextTokens", "Request tokens", "input_length")
-ANSWERS = ("output", "GeneratedTokens", "Response tokens", "output_length")
+PROMPTS = ("prompt", "ContextTokens", "Request tokens", "input_length", "input_tokens")
+ANSWERS = (
+    *("output", "GeneratedTokens", "Response tokens", "output_length"),
+    "output_tokens",
+)
 TIMES: dict[str, Callable[[str], float]] = {
     "seconds": float,
     "TIMESTAMP": _moment,
     "Timestamp": float,
     "timestamp": lambda milliseconds: float(milliseconds) / 1e3,
+    "created_time": lambda milliseconds: float(milliseconds) / 1e3,
 }
-"""Columns: planopt's own, and those of Azure's, BurstGPT's and Mooncake's traces."""
+"""Columns: planopt's own, and those of Azure's, BurstGPT's and Mooncake's traces; the
+latter also by the other names that Dynamo and AISimulate take for them."""
 HASHES, HASHED_TOKENS = "hash_ids", 512
 """What of Mooncake's prompts is alike, and tokens of which each is a hash, with all
 before them (arXiv 2407.00079, section 4)."""

@@ -143,6 +143,9 @@ PUBLISHED = {
     "mooncake": '{"timestamp": 0, "input_length": 374, "output_length": 44, '
     '"hash_ids": [0]}\n{"timestamp": 4314.579, "input_length": 396, '
     '"output_length": 109, "hash_ids": [0]}\n',
+    "dynamo": '{"created_time": 0, "input_tokens": 374, "output_tokens": 44, '
+    '"hash_ids": [0]}\n{"created_time": 4314.579, "input_tokens": 396, '
+    '"output_tokens": 109, "hash_ids": [0]}\n',
     "own": "seconds,prompt,output\n0,374,44\n4.314579,396,109\n",
 }
 
