@@ -133,6 +133,8 @@ class SolveOptions(
     host_cache: float | str | None
     extra_memory: float | str | None
     cache_disks: float | str | None
+    shared_store: bool
+    kv_connector: str | None
     router: str | None
     router_load_weight: float | str | None
     condition: str | None
@@ -214,6 +216,8 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     host_cache: float | str | None
     extra_memory: float | str | None
     cache_disks: float | str | None
+    shared_store: bool
+    kv_connector: str | None
     router: str | None
     router_load_weight: float | str | None
     software_latency: float | str | None

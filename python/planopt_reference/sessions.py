@@ -76,10 +76,17 @@ class Replica(Engine):
     """An engine that keeps what was read as long as there is room."""
 
     def __init__(
-        self, limits: Limits, seconds: StepSeconds, tiers: Sequence[Tier] = ()
+        self,
+        limits: Limits,
+        seconds: StepSeconds,
+        tiers: Sequence[Tier] = (),
+        store: OrderedDict[Block, None] | None = None,
     ) -> None:
         super().__init__(limits, seconds)
-        self.tiers = [(tier, OrderedDict[Block, None]()) for tier in tiers]
+        copies = [OrderedDict[Block, None]() for _ in tiers]
+        if store is not None:
+            copies[-1] = store  # the last one is a store that others have, too
+        self.tiers = [*zip(tiers, copies, strict=True)]
         self.links = [0.0 for _ in tiers]
         self.holders: dict[Block, int] = {}
         self.idle: OrderedDict[Block, None] = OrderedDict()

@@ -9,7 +9,11 @@ import pytest
 import planopt
 
 if TYPE_CHECKING:
-    from planopt.documents.evaluation import EvaluationDocument, Sessions
+    from planopt.documents.evaluation import (
+        EvaluationDocument,
+        ServingEvaluation,
+        Sessions,
+    )
 
 ON_ONE_HOST: dict[str, Any] = {
     "model": "glm-4.5",
@@ -23,7 +27,7 @@ def asked(**options: Any) -> EvaluationDocument:
     return planopt.evaluate(**{**ON_ONE_HOST, **options})
 
 
-def sessions_of(document: EvaluationDocument) -> Sessions:
+def sessions_of(document: ServingEvaluation) -> Sessions:
     assert document.under_load is not None
     assert document.under_load.sessions is not None
     return document.under_load.sessions
@@ -87,7 +91,11 @@ def test_a_hit_rate_that_is_given_is_taken() -> None:
         ({"router": "hash"}, "for whose prompts?"),
         ({"host_cache": "1TB"}, "for whose prompts?"),
         ({"sessions": 3, "host_cache": "3TB"}, "what each host has"),
-        ({"sessions": 3, "cache_disks": 1, "engine": "trtllm"}, "no cache on disks"),
+        ({"sessions": 3, "shared_store": True}, "a store of what?"),
+        (
+            {"sessions": 3, "cache_disks": 1, "shared_store": True, "engine": "vllm"},
+            "others do not read",
+        ),
         ({"sessions": 3, "workload": "chat"}, "says nothing of sessions"),
         ({"sessions": 3, "users": 3}, "both say how many ask"),
         ({"sessions": 3, "prompt": 900}, "both say how long prompts are"),
@@ -109,6 +117,14 @@ BOUGHT: dict[str, Any] = {
 }
 
 
+def test_a_hit_rate_that_is_given_is_bought_for() -> None:
+    plan = planopt.solve(**BOUGHT, sessions=40, prefix_hit_rate="50%")
+    (deployment,) = plan.deployments
+    assert sessions_of(deployment.evaluation).hit_rate == pytest.approx(0.5, abs=0.01)
+    assert plan.status == "optimal"
+    assert planopt.verify(plan)
+
+
 def test_solve_buys_for_sessions() -> None:
     plan = planopt.solve(**BOUGHT, sessions=40)
     assert plan.request.sessions == plan.request.concurrency == 40
@@ -123,7 +139,8 @@ def test_solve_buys_for_sessions() -> None:
     assert load.sessions.hit_rate > 0.85
     left_out = {name for each in plan.not_considered for name in each.names}
     assert "two pools" in left_out
-    assert {each.change for each in plan.sensitivity} >= {"--sessions 80", "--turns 8"}
+    asked = {"--sessions 80", "--turns 8", "--prefix-hit-rate 90%"}
+    assert {each.change for each in plan.sensitivity} >= asked
     assert planopt.verify(plan)
     # The same prompts, if all of each were read and nobody paused.
     cold = planopt.solve(
@@ -156,6 +173,40 @@ def test_what_hosts_are_bought_with_is_on_the_bill() -> None:
     sessions = deployment.evaluation.under_load.sessions
     assert sessions is not None
     assert [each.name for each in sessions.tiers] == ["host", "disk"]
+
+
+def test_sessions_that_nothing_serves_are_told_what_would() -> None:
+    plan = planopt.solve(**{**BOUGHT, "target": "2000tok/s"}, sessions=40)
+    assert plan.status == "infeasible"
+    assert plan.infeasibility is not None
+    assert {each.name for each in plan.infeasibility.binding} >= {"target", "model"}
+    assert plan.infeasibility.nearest
+
+
+def test_hosts_without_so_much_memory_are_left_out() -> None:
+    with pytest.raises(planopt.InputError, match="no host has 9000 GB for it"):
+        planopt.solve(**BOUGHT, sessions=40, host_cache="9TB")
+    plan = planopt.solve(**BOUGHT, sessions=40, host_cache="200GB")
+    hosts = {each.hardware.host for each in plan.deployments}
+    assert hosts
+    usual = planopt.solve(**BOUGHT, sessions=40)
+    assert hosts.isdisjoint({each.hardware.host for each in usual.deployments})
+
+
+def test_a_store_of_all_is_bought_with_what_reads_it() -> None:
+    asked = {**BOUGHT, "engine": "vllm", "kv_connector": "lmcache", "cache_disks": 1}
+    plan = planopt.solve(**asked, sessions=40, router="random", shared_store=True)
+    assert plan.request.engine["kv_connector"] == "lmcache"
+    assert plan.request.engine["shared_store"] is True
+    assert planopt.verify(plan)
+
+
+def test_each_accelerator_is_compared_for_sessions() -> None:
+    asked = {**BOUGHT, "accelerators": ["l40s", "h100-sxm"]}
+    plans = planopt.compare(**asked, sessions=40)
+    assert [plan.request.sessions for plan in plans] == [40, 40]
+    alone = planopt.solve(**BOUGHT, sessions=40)
+    assert plans[0].price_usd == alone.price_usd
 
 
 def test_routers_change_what_is_found() -> None:

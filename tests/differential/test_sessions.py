@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import OrderedDict
 from statistics import fmean
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from planopt.catalog.open import open_catalog
 from planopt_reference.engine import Limits, Work
 from planopt_reference.sessions import (
+    Block,
     Replica,
     Replicas,
     Router,
@@ -124,6 +126,32 @@ def test_both_find_as_much_of_prompts(
     assert report["ttft_seconds"]["mean"] == pytest.approx(ttft, rel=0.15)
     tpot = fmean((each.end - each.first) / (each.output - 1) for each in served)
     assert report["tpot_seconds"]["mean"] == pytest.approx(tpot, rel=0.05)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_both_read_the_same_store(shared: bool) -> None:
+    """Turns go anywhere: disks of a replica have some of them, a store has all."""
+    replicas, alive, lives = 4, 24, 10
+    limits = limits_of(8_000)
+    turns = turns_of(random.Random(5), 500, lives)
+    # Eight accelerators of a host have two ports of 400 Gbit/s, its disk is slower.
+    disk = Tier(int(DISK / 8 / KV_BYTES), KV_BYTES / (DISK_READS / 8))
+    store: OrderedDict[Block, None] | None = OrderedDict() if shared else None
+    each = [Replica(limits, seconds, [disk], store) for _ in range(replicas)]
+    slow = Sessions(each, turns, alive, anywhere(1))
+    served = slow.serve_turns(2 * TURNS + WARM_UP)[WARM_UP:]
+    report = simulated(
+        limits,
+        of_sessions(alive, 500, lives),
+        replicas=replicas,
+        disks=1,
+        shared=shared,
+        router="random",
+    )
+    assert report["hit_rate"] == pytest.approx(hits_of(served), abs=0.025)
+    ttft = fmean(each.first - each.arrival for each in served)
+    assert report["ttft_seconds"]["mean"] == pytest.approx(ttft, rel=0.2)
+    assert (report["hit_rate"] > 0.85) is shared
 
 
 ROUTERS: dict[str, Router] = {
@@ -239,6 +267,7 @@ def simulated(
     replicas: int = 1,
     host_gb: float = 0.0,
     disks: int = 0,
+    shared: bool = False,
     router: str | None = None,
 ) -> Any:
     request: dict[str, Any] = {
@@ -258,6 +287,7 @@ def simulated(
             "policy": "decode-first",
             "host_cache_bytes": 8 * host_gb * 1e9 or None,
             "cache_disks": disks or None,
+            "shared_store": shared,
             "kv_policy": "reserve" if limits.reserve else "preempt",
             "router": router,
         },

@@ -109,7 +109,7 @@ class Request(Pricing, frozen=True, kw_only=True):
     """Chance that a drafted token is accepted."""
     engine_name: str | None = None
     """Engine that serves; none leaves kernels as they were measured."""
-    engine: dict[str, int | float | str] = msgspec.field(default_factory=dict)
+    engine: dict[str, bool | int | float | str] = msgspec.field(default_factory=dict)
     """Policy and limits of the engine under a load, where they are not assumed."""
     tokens: float | None = None
     """Tokens of a training run; of a range of batches, as many as the best needs."""

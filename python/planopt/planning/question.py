@@ -61,6 +61,8 @@ SEARCHED = 0.5
 """Share of the time that is left, after which what was found must do."""
 LEAST_SECONDS = 0.1
 """What OR-Tools takes to say anything of what was found at the last moment."""
+LONGEST_WAIT = "24h"
+"""Beyond what anybody waits for a turn of a session, which has to end."""
 LEAST_GAIN = 1e-6
 """Share by which a speed is higher than another one, at least."""
 TOLD: tuple[Objective, ...] = ("cheapest", "throughput", "cost-per-token")
@@ -373,7 +375,8 @@ class ServingQuestion(Question[Problem, Build]):
     @property
     def after_any_wait(self) -> dict[str, object]:
         """What leaves out the time to the first token, and nothing else."""
-        return {"ttft": "", "percentile": self.problem.percentile or ""}
+        wait = "" if self.problem.session_load is None else LONGEST_WAIT
+        return {"ttft": wait, "percentile": self.problem.percentile or ""}
 
     def near(self, chosen: Build) -> ServingQuestion:
         """Look first up to about the price of a known answer to another question."""

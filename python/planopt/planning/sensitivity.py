@@ -43,6 +43,9 @@ WIDE = 50_000
 as long again, some 30 microseconds a candidate."""
 TIMES = 2
 """By which sessions are longer, more, faster growing or sooner back."""
+FOUND = 0.9
+"""What is found where prompts do not begin as they did: a time of day, tools in another
+order, thoughts that are left out."""
 TIERS = (
     ("extra-memory", "memory_bytes", "2TB", 2e12),
     ("cache-disks", "disks", "4", 4),
@@ -143,17 +146,19 @@ def _other_sessions(problem: Problem) -> dict[str, Edit]:
         f"--turns {turns}": Edit({"turns": turns}),
         f"--grow {grow}": Edit({"grow": grow}),
         f"--think {think / TIMES:.3g}s": Edit({"think": think / TIMES}),
-        **_tiers(problem),
+        **({} if problem.prefix_hit_rate else _room(problem)),
     }
 
 
-def _tiers(problem: Problem) -> dict[str, Edit]:
-    """Ask for hosts with more memory, or with disks, for what is kept."""
-    return {
+def _room(problem: Problem) -> dict[str, Edit]:
+    """Ask what less that is found costs, and more memory or disks for it save."""
+    edits = {f"--prefix-hit-rate {FOUND:.0%}": Edit({"prefix_hit_rate": FOUND})}
+    edits |= {
         f"--{name} {said}": Edit({name.replace("-", "_"): figure})
         for name, key, said, figure in TIERS
         if key not in problem.cost
     }
+    return edits
 
 
 def _pcie_classes(question: ServingQuestion) -> dict[str, Edit]:

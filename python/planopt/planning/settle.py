@@ -252,7 +252,7 @@ def simulated_build(
     question: ServingQuestion,
     chosen: Build,
     *,
-    prefix_hit_rate: float = 0.0,
+    prefix_hit_rate: float | None = None,
     requests: int = REQUESTS,
     seed: int = 0,
     share: float = 1.0,

@@ -4,11 +4,11 @@ mod compute;
 
 use self::compute::{FORMATS, KERNELS, compute, compute_over};
 use super::assumptions::{
-    AllReduceAlgorithm, Assumptions, CommunicationAssumptions, CostAssumptions, EngineAssumptions,
-    EngineKernels, EngineShares, ExpertAssumptions, ExpertKernel, FrameworkAssumptions,
-    HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms, IslandAssumptions,
-    KernelRates, MemoryAssumptions, OwnKernels, Policy, RequestOverhead, ScaleUpAssumptions,
-    Scheduling, Spares, SwitchSale, TrainingAssumptions,
+    AllReduceAlgorithm, Assumptions, CacheDisks, CommunicationAssumptions, CostAssumptions,
+    EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions, ExpertKernel,
+    FrameworkAssumptions, HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms,
+    IslandAssumptions, KernelRates, MemoryAssumptions, OwnKernels, Policy, RequestOverhead,
+    ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
 };
 use super::entities::RackLines;
 use super::fields::{Fields, share};
@@ -64,6 +64,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         frameworks,
         general_trainer,
         trainers,
+        connectors: fields.named_sections("connectors", host_cache),
         islands: fields.optional("islands", |fields, key| fields.section(key, islands)),
         switch_sale: switch_sale(fields),
         power_limit_exponent: fields.optional("power_limit_exponent", |fields, key| {
@@ -145,6 +146,11 @@ fn memory(fields: &mut Fields<'_>, general: Option<MemoryAssumptions>) -> Memory
             general.map_or(BytesPerSecond::ZERO, |own| own.cache_disk_bandwidth),
             Fields::positive,
         ),
+        front_end_bandwidth: fields.or(
+            "front_end_bandwidth",
+            general.map_or(BytesPerSecond::ZERO, |own| own.front_end_bandwidth),
+            Fields::positive,
+        ),
     }
 }
 
@@ -195,13 +201,24 @@ fn engine_shares(
                 fields.choice(key, POLICIES)
             }),
             host_cache: fields.or("host_cache", HostCache::default(), |fields, key| {
-                fields.section(key, |own| HostCache {
-                    layerwise: own.choice("fetch", &[("layerwise", true), ("waits", false)]),
-                    on_eviction: own.choice("write", &[("on-eviction", true), ("through", false)]),
-                    disks: own.flag("disks"),
-                })
+                fields.section(key, host_cache)
             }),
         },
+    }
+}
+
+const CACHE_DISKS: &[(&str, CacheDisks)] = &[
+    ("none", CacheDisks::None),
+    ("own", CacheDisks::Own),
+    ("shared", CacheDisks::Shared),
+];
+
+/// What is done with caches that accelerators give up.
+fn host_cache(fields: &mut Fields<'_>) -> HostCache {
+    HostCache {
+        layerwise: fields.choice("fetch", &[("layerwise", true), ("waits", false)]),
+        on_eviction: fields.choice("write", &[("on-eviction", true), ("through", false)]),
+        disks: fields.choice("disks", CACHE_DISKS),
     }
 }
 

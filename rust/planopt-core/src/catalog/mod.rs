@@ -32,12 +32,12 @@ mod workload;
 
 pub use self::architecture::describe_architecture;
 pub use self::assumptions::{
-    AllReduceAlgorithm, Assumptions, CommunicationAssumptions, ComputeAssumptions, CostAssumptions,
-    EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions, ExpertKernel,
-    FrameworkAssumptions, HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms,
-    IslandAssumptions, KernelRates, MemoryAssumptions, OwnKernels, Policy, ProductAssumptions,
-    Products, RequestOverhead, ScaleUpAssumptions, Scheduling, Spares, SwitchSale,
-    TrainingAssumptions,
+    AllReduceAlgorithm, Assumptions, CacheDisks, CommunicationAssumptions, ComputeAssumptions,
+    CostAssumptions, EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions,
+    ExpertKernel, FrameworkAssumptions, HardwareAssumptions, HardwareChanges, HopPayload,
+    HostCache, HostTerms, IslandAssumptions, KernelRates, KvConnector, MemoryAssumptions,
+    OwnKernels, Policy, ProductAssumptions, Products, RequestOverhead, ScaleUpAssumptions,
+    Scheduling, Spares, SwitchSale, TrainingAssumptions,
 };
 pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};

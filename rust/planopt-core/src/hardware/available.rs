@@ -23,6 +23,8 @@ pub struct Selection {
     pub within_host: bool,
     /// Only parts whose licence allows a data center.
     pub datacenter: bool,
+    /// Only hosts with so much memory, in bytes, or whose memory nobody knows.
+    pub host_memory_bytes: f64,
     /// Accelerators and hosts that are there already, by id.
     pub own: BTreeMap<String, u32>,
 }
@@ -75,6 +77,19 @@ impl Selection {
         left_out
     }
 
+    /// Bytes of the largest memory of a host that may be had with what is named; none where nothing can
+    /// be, or where one is not known.
+    pub fn most_memory(&self, inventory: &Inventory<'_>) -> Option<f64> {
+        let named = |each: &&&Accelerator| self.names(each);
+        let taken = |host: &&&Host| {
+            let mut cards = inventory.accelerators.iter().filter(named);
+            self.opens(host) && cards.any(|card| self.has(card, host))
+        };
+        let hosts = inventory.hosts.iter().filter(taken);
+        let sizes: Option<Vec<f64>> = hosts.map(|host| Some(host.stores.memory?.0)).collect();
+        sizes?.into_iter().reduce(f64::max)
+    }
+
     /// Whether an accelerator may be used, by its own name or as what it is without a power limit.
     fn names(&self, accelerator: &Accelerator) -> bool {
         self.names_any(&[&accelerator.id, accelerator.model_id()])
@@ -94,7 +109,9 @@ impl Selection {
         let is_asked = || self.hosts.contains(&host.id) || self.own.contains_key(&host.id);
         // What stands in no rack is a desktop; where instances stand is their vendor's affair.
         let stands = !self.datacenter || host.rack_units > 0.0 || host.rent.is_some();
-        listed(&self.hosts, &host.id) && ((stands && !host.on_request) || is_asked())
+        let memory = host.stores.memory;
+        let keeps = memory.is_none_or(|memory| memory.0 >= self.host_memory_bytes);
+        listed(&self.hosts, &host.id) && ((stands && keeps && !host.on_request) || is_asked())
     }
 
     fn owned(&self, accelerator: &Accelerator, host: &Host) -> Owned {

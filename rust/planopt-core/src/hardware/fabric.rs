@@ -22,6 +22,8 @@ pub struct Fabric {
     pub(crate) pcie: Line,
     all_reduce_bus: Option<BusBandwidth>,
     pub(crate) network: Option<Line>,
+    /// Share of an accelerator of its host's front-end ports; 0 of what stands in no rack and has none.
+    pub(crate) front_end: BytesPerSecond,
 }
 
 /// The links that a replica's hardware has, before efficiencies.
@@ -95,16 +97,17 @@ impl Fabric {
             },
             all_reduce_bus: links.all_reduce_bus,
             network,
+            front_end: BytesPerSecond::ZERO,
         }
     }
 
     /// The same among machines that nothing but a line of their own connects.
     #[must_use]
-    pub(crate) fn apart(self, line: Line) -> Self {
+    pub(crate) fn apart(&self, line: Line) -> Self {
         Self {
             network: Some(line),
             scale_up: None,
-            ..self
+            ..*self
         }
     }
 

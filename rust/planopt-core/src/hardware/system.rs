@@ -68,7 +68,11 @@ impl<'a> System<'a> {
             all_reduce_bus: self.all_reduce_bus,
             network: self.network.map(|(_, line)| line),
         };
-        Fabric::new(self.accelerator, &links, assumptions)
+        let mut fabric = Fabric::new(self.accelerator, &links, assumptions);
+        if self.host.rack_units > 0.0 {
+            fabric.front_end = assumptions.memory.front_end_bandwidth;
+        }
+        fabric
     }
 
     /// What of it is bought.

@@ -1,7 +1,7 @@
 //! Options of an engine.
 
 use super::router::Routing;
-use crate::catalog::Policy;
+use crate::catalog::{KvConnector, Policy};
 use serde::{Deserialize, Serialize};
 
 /// What a sequence gets of the KV cache when it is admitted.
@@ -42,6 +42,10 @@ pub struct EngineOptions {
     pub extra_memory_bytes: Option<f64>,
     /// Disks that each host is bought with for the same.
     pub cache_disks: Option<u32>,
+    /// Whether the disks of all hosts are one store.
+    pub shared_store: bool,
+    /// What keeps these caches.
+    pub kv_connector: Option<KvConnector>,
     /// Who gets which turn of a session.
     pub router: Option<Routing>,
     /// What a token in an engine counts beside one that has to be read.

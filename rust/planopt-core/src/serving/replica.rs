@@ -274,6 +274,12 @@ impl<'a> Replica<'a> {
         (of_each * hosts / of_token, line.max(read))
     }
 
+    /// Bandwidth of the front-end ports of a host, where it has these.
+    pub fn front_end(&self) -> Option<BytesPerSecond> {
+        let of_host = self.fabric.front_end * f64::from(self.placement.slots);
+        (of_host.0 > 0.0).then_some(of_host)
+    }
+
     /// What is served.
     pub(crate) fn question(&self) -> &Question {
         self.question

@@ -286,9 +286,9 @@ pub(crate) fn of_routed_sessions(number: u64) -> Case {
             seconds_per_token: dice.scale(0.01, 0.3) * case.step.per_token,
             does: HostCache {
                 layerwise: dice.roll() < 0.5,
-                on_eviction: false,
-                disks: true,
+                ..HostCache::default()
             },
+            shared: false,
         });
     }
     case

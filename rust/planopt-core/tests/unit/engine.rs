@@ -157,7 +157,7 @@ fn times(
 ) -> (Vec<(f64, f64)>, u64) {
     const REQUESTS: usize = 400;
     let mut source = Source::new(load, 3, REQUESTS as u64);
-    let mut engine = Engine::new(limits, step);
+    let mut engine = Engine::new(limits, step, &Default::default());
     let mut answered = Vec::new();
     let mut times = vec![(0.0, 0.0); REQUESTS];
     let mut events = 0_u64;
@@ -398,7 +398,7 @@ fn every_page_is_given_back_and_every_token_put_out() {
             };
             let load = busy_load(20.0);
             let mut source = Source::new(&load, 7, 500);
-            let mut engine = Engine::new(limits, &STEP);
+            let mut engine = Engine::new(limits, &STEP, &Default::default());
             let mut answered = Vec::new();
             let mut held = 0;
             for _ in 0..500 {
@@ -886,6 +886,7 @@ fn host(tokens: u64, seconds_per_token: f64, does: HostCache) -> CacheTier {
         tokens,
         seconds_per_token,
         does,
+        shared: false,
     }
 }
 
@@ -939,6 +940,16 @@ fn what_is_fetched_is_waited_for_and_less_so_by_layers() {
 
 /// As many sessions as `replicas` with so much room have, behind a router.
 fn routed(routing: Routing, load_weight: f64, replicas: u32) -> LoadReport {
+    routed_before(routing, load_weight, replicas, None)
+}
+
+/// The same before a memory of each.
+fn routed_before(
+    routing: Routing,
+    load_weight: f64,
+    replicas: u32,
+    tier: Option<CacheTier>,
+) -> LoadReport {
     let step = AffineStep {
         fixed: 5e-3,
         per_prefill_token: 1e-5,
@@ -951,6 +962,7 @@ fn routed(routing: Routing, load_weight: f64, replicas: u32) -> LoadReport {
             routing,
             load_weight,
         },
+        tiers: [None, tier],
         ..EngineLimits::default()
     };
     let pool = Pool {
@@ -961,6 +973,29 @@ fn routed(routing: Routing, load_weight: f64, replicas: u32) -> LoadReport {
     let load = sessions(40 * replicas);
     let run = run(10_000 * u64::from(replicas));
     simulate(&pool, &load, run, &AtomicBool::new(false))
+}
+
+/// Disks of each replica are of use to those who come back; a store of all, to whoever goes anywhere.
+/// Its room is that of all shares: half of what is needed is not enough of either.
+#[test]
+fn a_store_is_found_from_everywhere() {
+    let of = |tokens, shared| {
+        let tier = CacheTier {
+            shared,
+            ..host(tokens, 1e-7, HostCache::default())
+        };
+        routed_before(Routing::Random, 0.05, 8, Some(tier))
+    };
+    let all = Turns::of(sessions(1).sessions.as_ref().expect("sessions")).all_hit_rate;
+    let [own, store, small] =
+        [(4_000_000, false), (4_000_000, true), (60_000, true)].map(|(t, s)| of(t, s));
+    assert!((store.hit_rate - all).abs() < 0.01, "{all} {store:?}");
+    assert!(own.hit_rate < store.hit_rate - 0.1, "{own:?} {store:?}");
+    assert!(small.hit_rate < store.hit_rate - 0.1, "{small:?}");
+    assert!(
+        small.hit_rate > of(60_000, false).hit_rate + 0.05,
+        "{small:?}"
+    );
 }
 
 const ROUTINGS: [Routing; 5] = [

@@ -2,7 +2,7 @@
 
 use super::memory::MemoryAssumptions;
 use super::own_kernels::EngineKernels;
-use super::scheduling::Policy;
+use super::scheduling::{CacheDisks, Policy};
 use crate::format::Format;
 use crate::quantity::Seconds;
 
@@ -200,8 +200,8 @@ pub struct HostCache {
     pub layerwise: bool,
     /// Whether the host gets only what accelerators give up; else it has a copy of what they hold.
     pub on_eviction: bool,
-    /// Whether it keeps some on disks too.
-    pub disks: bool,
+    /// Who reads what it keeps on disks.
+    pub disks: CacheDisks,
 }
 
 impl Default for HostCache {
@@ -210,7 +210,7 @@ impl Default for HostCache {
         Self {
             layerwise: false,
             on_eviction: false,
-            disks: true,
+            disks: CacheDisks::Shared,
         }
     }
 }

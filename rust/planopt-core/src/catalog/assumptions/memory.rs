@@ -28,4 +28,6 @@ pub struct MemoryAssumptions {
     pub cache_disk: Bytes,
     /// What is read from it.
     pub cache_disk_bandwidth: BytesPerSecond,
+    /// Bandwidth of an accelerator's share of its host's front-end ports, over which stores are read.
+    pub front_end_bandwidth: BytesPerSecond,
 }

@@ -19,7 +19,7 @@ pub use self::compute::{
 pub use self::islands::IslandAssumptions;
 pub use self::memory::MemoryAssumptions;
 pub use self::own_kernels::{EngineKernels, KernelRates, OwnKernels};
-pub use self::scheduling::Policy;
+pub use self::scheduling::{CacheDisks, KvConnector, Policy};
 pub use self::training::{
     FrameworkAssumptions, HardwareAssumptions, HardwareChanges, Spares, TrainingAssumptions,
 };
@@ -154,6 +154,8 @@ pub struct Assumptions {
     pub scheduling: Scheduling,
     /// Engines that were compared with kernels, by name.
     pub engines: Vec<(String, EngineShares)>,
+    /// What keeps caches in the place of an engine's own tiers, by name.
+    pub connectors: Vec<(String, HostCache)>,
     /// Kernels of the engine that runs, where it has its own.
     pub kernels: Option<EngineKernels>,
     /// Communication.
@@ -187,6 +189,17 @@ pub struct Assumptions {
 }
 
 impl Assumptions {
+    /// What is done with caches that accelerators give up: by a connector, or by the engine itself.
+    pub fn host_cache(&self, connector: Option<KvConnector>) -> HostCache {
+        let known = |asked: KvConnector| {
+            let named = |(name, _): &&(String, HostCache)| name == asked.name();
+            self.connectors.iter().find(named).map(|&(_, does)| does)
+        };
+        connector
+            .and_then(known)
+            .unwrap_or(self.scheduling.host_cache)
+    }
+
     /// The same as `engine` makes of them, one of [`Self::engines`].
     pub fn under(&mut self, engine: &EngineShares) {
         self.memory = engine.memory;

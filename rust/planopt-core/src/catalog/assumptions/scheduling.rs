@@ -13,3 +13,34 @@ pub enum Policy {
     /// Prompts that can be read are read, and nobody decodes meanwhile (vLLM V0).
     PrefillFirst,
 }
+
+/// What keeps caches behind the accelerators, in place of an engine's own tiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KvConnector {
+    /// `LMCache`.
+    Lmcache,
+    /// The block manager of Dynamo.
+    Kvbm,
+}
+
+impl KvConnector {
+    /// Its name in the assumptions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lmcache => "lmcache",
+            Self::Kvbm => "kvbm",
+        }
+    }
+}
+
+/// Who reads caches that an engine keeps on disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheDisks {
+    /// Nobody: it keeps none there.
+    None,
+    /// The engine itself.
+    Own,
+    /// Other engines too: they may be one store.
+    Shared,
+}

@@ -9,7 +9,7 @@ use super::question::Question;
 use super::reader::Reader;
 use super::request::{OneReplica, OneRun};
 use super::served::{Lengths, drafted};
-use super::sessions::{Talk, on_disks};
+use super::sessions::{Talk, kept_behind};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::load::EngineOptions;
@@ -48,7 +48,7 @@ pub(super) fn serving(
         &mut workload,
         &mut assumed,
     );
-    on_disks(reading, catalog, &request.engine, &request.scheduler);
+    kept_behind(reading, catalog, &request.engine, &request.scheduler);
     let workload = &workload;
     let of_images = image_patches.and(workload.image_tokens).unwrap_or(0);
     let load = kind_of(reading, workload, None, &mut assumed);

@@ -64,6 +64,7 @@ pub(super) fn selection(
         networks: hardware.network.clone(),
         datacenter: hardware.datacenter,
         within_host: false,
+        host_memory_bytes: 0.0,
         own: owned(reader, catalog, &hardware.own),
     }
 }

@@ -6,7 +6,7 @@ use super::question::Question;
 use super::reader::Reader;
 use super::request::{LoadKind, Request, Sum, Workload};
 use super::served::{Lengths, drafted};
-use super::sessions::{Talk, on_disks};
+use super::sessions::{Talk, kept_behind, kept_in_hosts};
 use crate::catalog::{Catalog, SwitchSale};
 use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
@@ -56,7 +56,8 @@ pub(super) fn question(
     let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);
     let (budget_usd, budget_usd_per_hour) = budget(reading, &acquisition, request.money.budget);
     let accelerators = request.hardware.accelerators.clone();
-    let hardware = market::selection(reading, catalog, &request.hardware, accelerators);
+    let mut hardware = market::selection(reading, catalog, &request.hardware, accelerators);
+    kept_in_hosts(reading, catalog, &mut hardware, &request.scheduler);
     market::look_up_prices(reading, catalog, &request.money);
     let objective = request.money.objective.as_deref().unwrap_or("cheapest");
     market::look_at_scenarios(reading, &acquisition, objective);
@@ -74,13 +75,11 @@ pub(super) fn question(
     if let Some(talk) = talk {
         talk.record(&mut recorded);
     }
+    let arrivals = load.arrivals(&request.workload, Some(users));
     for (name, value) in [
         ("requests_per_second", request.workload.requests.into()),
         ("load", json!(load)),
-        (
-            "arrivals",
-            load.arrivals(&request.workload, Some(users)).into(),
-        ),
+        ("arrivals", arrivals.into()),
         ("percentile", percentile.into()),
         ("concurrency", users.into()),
         (
@@ -299,7 +298,7 @@ fn arriving(
     request: &Request,
     assumed: &mut Vec<Assumed>,
 ) -> Workload {
-    on_disks(reader, catalog, &request.engine, &request.scheduler);
+    kept_behind(reader, catalog, &request.engine, &request.scheduler);
     let seated = seated(reader, catalog, &request.workload, assumed);
     let of_batch = of_batch(reader, request, assumed);
     Workload {

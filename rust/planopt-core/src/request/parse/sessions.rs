@@ -4,8 +4,9 @@ use super::market::Assumed;
 use super::reader::Reader;
 use super::request::{Sessions, Workload};
 use super::served::lengths;
-use crate::catalog::{Catalog, SessionsOfWorkload};
+use crate::catalog::{CacheDisks, Catalog, SessionsOfWorkload};
 use crate::diagnostic::code;
+use crate::hardware::{Inventory, Selection};
 use crate::load::{self, EngineOptions};
 use crate::request::{Engine, Given, read};
 use crate::serving::engine::Turns;
@@ -22,8 +23,8 @@ pub(super) struct Talk {
     pub(super) turns: Turns,
 }
 
-/// Refuses disks where the engine keeps nothing there.
-pub(super) fn on_disks(
+/// Refuses memories behind the accelerators that what serves does not use.
+pub(super) fn kept_behind(
     reader: &mut Reader,
     catalog: &Catalog,
     engine: &Engine,
@@ -33,15 +34,43 @@ pub(super) fn on_disks(
     let Ok(assumptions) = engine.assumptions(catalog) else {
         return;
     };
-    if options.cache_disks.is_some() && !assumptions.scheduling.host_cache.disks {
+    let does = assumptions.host_cache(options.kv_connector);
+    let mut wrong = |option, message, accepted| {
+        reader.wrong(code::CONTRADICTION, option, message, accepted);
+    };
+    if options.cache_disks.is_some() && does.disks == CacheDisks::None {
         let message = "this engine keeps no cache on disks";
-        reader.wrong(
-            code::CONTRADICTION,
-            "cache_disks",
+        wrong("cache_disks", message, "--engine vllm or sglang");
+    }
+    if options.shared_store && options.cache_disks.is_none() {
+        wrong("shared_store", "a store of what?", "with --cache-disks N");
+    } else if options.shared_store && does.disks != CacheDisks::Shared {
+        let message = "what this engine keeps on disks others do not read";
+        wrong(
+            "shared_store",
             message,
-            "--engine vllm or sglang",
+            "--engine sglang, or --kv-connector lmcache",
         );
     }
+}
+
+/// Leaves hosts out that have not the memory which caches are to have, and refuses what none has.
+pub(super) fn kept_in_hosts(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    hardware: &mut Selection,
+    options: &EngineOptions,
+) {
+    let Some(asked) = options.host_cache_bytes else {
+        return;
+    };
+    let most = hardware.most_memory(&Inventory::of(catalog));
+    if let Some(most) = most.filter(|&most| most < asked) {
+        let message = format!("no host has {:.0} GB for it", asked / 1e9);
+        let accepted = format!("at most {:.0} GB; --extra-memory buys more", most / 1e9);
+        reader.wrong(code::OPTION_OUT_OF_RANGE, "host_cache", message, accepted);
+    }
+    hardware.host_memory_bytes = asked;
 }
 
 impl Talk {
@@ -60,6 +89,8 @@ impl Talk {
                 "host_cache",
                 "extra_memory",
                 "cache_disks",
+                "shared_store",
+                "kv_connector",
             ] {
                 if reader.is_given(name) && !reader.is_given("traffic") {
                     let accepted = "with --sessions N, or --traffic that says what is alike";

@@ -184,17 +184,11 @@ pub(crate) fn supply(
     };
     let asked = of_traffic(latency.traffic);
     let room = real(limits.room());
-    let keeping = Keeping {
-        alive: latency.asked,
-        replicas: 1.0,
-        routing: limits.router.routing,
-        room,
-        service: 0.0,
-    };
     let (batch, estimate) = if let Some(turns) = latency.traffic.turns() {
         let batches = (smallest, most.map_or(capacity, |most| most.batch));
         let finding = |hits| of_traffic(latency.traffic.with_hits(hits));
-        most_sessions(turns, (keeping, micro_batches), finding, batches, count)?
+        let keeping = (latency.asked, &limits);
+        most_sessions(turns, keeping, finding, batches, count)?
     } else if latency.at_random {
         let tokens = match most {
             Some(most) => most.tokens_per_second,
@@ -232,20 +226,21 @@ pub(crate) fn supply(
 /// of them are.
 fn most_sessions<'s>(
     turns: &Turns,
-    (keeping, micro_batches): (Keeping, f64),
+    (asked, limits): (f64, &EngineLimits),
     finding: impl Fn(f64) -> LatencyRequest<'s>,
     (smallest, highest): (u32, u32),
     count: &mut Count,
 ) -> Result<(u32, Estimate), Miss> {
     let found = |(batch, estimate): &(u32, Estimate)| {
-        let alive = f64::from(*batch) * micro_batches;
+        let alive = f64::from(*batch) * f64::from(limits.micro_batches);
         let turn = alive / estimate.requests_per_second - turns.think_seconds;
-        turns.hit_rate(&Keeping {
-            alive: keeping.alive.max(alive),
-            replicas: (keeping.alive / alive).max(1.0),
-            service: turn.max(0.0),
-            ..keeping
-        })
+        let replicas = (asked / alive).max(1.0);
+        turns.hit_rate(&Keeping::of(
+            limits,
+            asked.max(alive),
+            replicas,
+            turn.max(0.0),
+        ))
     };
     consistent(turns.all_hit_rate, found, |hits| {
         finding(hits).most_users(smallest, highest, count)

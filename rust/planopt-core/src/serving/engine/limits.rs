@@ -57,6 +57,8 @@ pub struct CacheTier {
     pub seconds_per_token: f64,
     /// What the engine does with it.
     pub does: HostCache,
+    /// Whether it is one store of all replicas, of which each has a share of the tokens.
+    pub shared: bool,
 }
 
 impl EngineLimits {
@@ -64,6 +66,20 @@ impl EngineLimits {
     pub fn room(&self) -> u64 {
         let tiers = self.tiers.iter().flatten().map(|tier| tier.tokens);
         tiers.fold(self.kv_tokens, u64::max)
+    }
+
+    /// Whether what one of several such engines has left is found by all.
+    pub fn shares(&self) -> bool {
+        self.tiers.iter().flatten().any(|tier| tier.shared)
+    }
+
+    /// The same among so many: what they share is as large as all of their shares.
+    #[must_use]
+    pub fn of_all(mut self, replicas: u32) -> Self {
+        for tier in self.tiers.iter_mut().flatten().filter(|tier| tier.shared) {
+            tier.tokens *= u64::from(replicas);
+        }
+        self
     }
 }
 

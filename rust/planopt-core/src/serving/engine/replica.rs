@@ -78,8 +78,9 @@ pub fn limits(
     let held = &assumptions.memory;
     let disks = f64::from(options.cache_disks.unwrap_or(0));
     let mut above = kv_tokens;
-    let mut tier = |per_host: Bytes, bandwidth: Option<BytesPerSecond>| {
-        let does = scheduling.host_cache;
+    let does = assumptions.host_cache(options.kv_connector);
+    let front_end = replica.front_end().filter(|_| options.shared_store);
+    let mut tier = |per_host: Bytes, bandwidth: Option<BytesPerSecond>, shared| {
         let (tokens, seconds_per_token) = replica.in_hosts(per_host, bandwidth);
         let tokens = tokens as u64 + if does.on_eviction { above } else { 0 };
         above = tokens;
@@ -87,14 +88,14 @@ pub fn limits(
             tokens,
             seconds_per_token,
             does,
+            shared,
         })
     };
+    let disk_bandwidth = held.cache_disk_bandwidth * disks;
+    let read = front_end.map_or(disk_bandwidth, |ports| disk_bandwidth.min(ports));
     let tiers = [
-        tier(Bytes(memory), None),
-        tier(
-            held.cache_disk * disks,
-            Some(held.cache_disk_bandwidth * disks),
-        ),
+        tier(Bytes(memory), None, false),
+        tier(held.cache_disk * disks, Some(read), front_end.is_some()),
     ];
     EngineLimits {
         token_budget: token_budget

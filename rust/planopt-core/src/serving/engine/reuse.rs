@@ -18,8 +18,10 @@
 //! ago with `(1 - 1/R)^(k-1) / R`, so many pauses and with that much less said, and others were here within
 //! a window with `q (1 - (1 - 1/R) exp(-(M/q - 1)/R))`, `M` turns of each fitting into it.
 
+use super::limits::EngineLimits;
 use super::random::{Random, normal_share};
 use crate::load::Routing;
+use crate::quantity::real;
 use std::f64::consts::PI;
 
 /// Equal shares that pauses are cut into: their tails are long.
@@ -47,6 +49,22 @@ pub struct Keeping {
 }
 
 impl Keeping {
+    /// As many as there are behind a router on engines like one of these: a store that all of them have
+    /// finds what others left, wherever a turn goes.
+    pub fn of(limits: &EngineLimits, alive: f64, replicas: f64, service: f64) -> Self {
+        let room = real(limits.room());
+        if limits.shares() {
+            return Self::on_one(alive, replicas * room, service);
+        }
+        Self {
+            alive,
+            replicas,
+            routing: limits.router.routing,
+            room,
+            service,
+        }
+    }
+
     /// Sessions on one replica.
     pub fn on_one(alive: f64, room: f64, service: f64) -> Self {
         Self {

@@ -11,7 +11,9 @@ use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Policy;
 use crate::load::KvPolicy;
 use crate::quantity::real;
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// A request that has been answered.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,9 @@ struct Sequence<'a> {
     first_token: Option<f64>,
 }
 
+/// What a memory behind engines has, of one of them or of all.
+pub(super) type Copies = Rc<RefCell<Prefixes>>;
+
 /// One replica.
 #[derive(Debug)]
 pub(super) struct Engine<'a, T> {
@@ -63,7 +68,7 @@ pub(super) struct Engine<'a, T> {
     /// What others have left in the pages that nobody needs.
     prefixes: Prefixes,
     /// What the memories behind it have of it, and when the link of each is free again.
-    below: [(Prefixes, f64); TIERS],
+    below: [(Copies, f64); TIERS],
     /// When the first stage can take the next micro-batch.
     accepts_from: f64,
     /// Steps that several micro-batches have been taken ahead: from where, and to where.
@@ -75,7 +80,12 @@ pub(super) struct Engine<'a, T> {
 }
 
 impl<'a, T: StepTime> Engine<'a, T> {
-    pub(super) fn new(limits: EngineLimits, step: &'a T) -> Self {
+    pub(super) fn new(limits: EngineLimits, step: &'a T, stores: &[Copies; TIERS]) -> Self {
+        // What is no store of all is this engine's own.
+        let copies = |at: usize| match limits.tiers[at] {
+            Some(tier) if tier.shared => Rc::clone(&stores[at]),
+            _ => Copies::default(),
+        };
         let micro_batch = MicroBatch::new(limits.page_tokens);
         Self {
             limits,
@@ -90,7 +100,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             free: Vec::new(),
             pages: Pages::new(limits.kv_tokens, limits.page_tokens),
             prefixes: Prefixes::default(),
-            below: std::array::from_fn(|_| (Prefixes::default(), 0.0)),
+            below: std::array::from_fn(|at| (copies(at), 0.0)),
             accepts_from: 0.0,
             ahead: None,
             sent: 0.0,
@@ -758,7 +768,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             let Some(tier) = self.limits.tiers[at] else {
                 continue;
             };
-            let there = blocks.find(&path, most).blocks;
+            let there = blocks.borrow().find(&path, most).blocks;
             if there > known {
                 let tokens = real((there - known) * u64::from(page));
                 *link = link.max(request.arrival) + tokens * tier.seconds_per_token;
@@ -800,6 +810,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         let (path, blocks) = (begins.path(page), u64::from(begins.known(tokens) / page));
         for ((copies, _), tier) in self.below.iter_mut().zip(self.limits.tiers) {
             if let Some(tier) = tier {
+                let mut copies = copies.borrow_mut();
                 copies.leave(&path, 0, blocks);
                 copies.trim(tier.tokens / u64::from(page));
             }

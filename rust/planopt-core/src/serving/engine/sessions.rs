@@ -209,6 +209,8 @@ pub struct Turns {
     pub output: (f64, f64),
     /// Share of the tokens of prompts that are found where nothing is ever forgotten.
     pub all_hit_rate: f64,
+    /// The share that is found, where it is given and no outcome.
+    pub given: Option<f64>,
     /// Tokens of its own that a session has left after a turn, on average.
     pub own: f64,
     /// Turns of a session on average, with those that end at the longest context.
@@ -289,6 +291,7 @@ impl Turns {
             prompt: spread(prompts),
             output: spread(outputs),
             all_hit_rate: found / prompts[0],
+            given: None,
             own: reuse.after_turn.mean,
             turns: reuse.turns,
             think_seconds: reuse.pause,
@@ -309,8 +312,8 @@ impl Turns {
     /// Share of the tokens of prompts that sessions find. It is low below five contexts of room; where
     /// a router looks at caches it is that of sessions that stay where they are.
     pub fn hit_rate(&self, keeping: &Keeping) -> f64 {
-        let found = self.reuse.found(self.begins, keeping);
-        (found / self.prompt.0).min(self.all_hit_rate)
+        let found = || self.reuse.found(self.begins, keeping) / self.prompt.0;
+        self.given.unwrap_or_else(|| found().min(self.all_hit_rate))
     }
 
     /// Tokens that so many sessions on one replica keep between their turns.

@@ -106,7 +106,8 @@ struct Engines<'a, T> {
 
 impl<'a, T: StepTime> Engines<'a, T> {
     fn new(pool: &Pool<'a, T>) -> Self {
-        let engine = || Engine::new(pool.limits, pool.step);
+        let (limits, stores) = (pool.limits.of_all(pool.replicas.max(1)), Default::default());
+        let engine = || Engine::new(limits, pool.step, &stores);
         Self {
             each: std::iter::repeat_with(engine)
                 .take(pool.replicas.max(1) as usize)

@@ -3,7 +3,6 @@
 use super::{Estimate, Estimator, Traffic};
 use crate::catalog::RequestOverhead;
 use crate::load::{Arrivals, Start};
-use crate::quantity::real;
 use crate::serving::engine::{EngineLimits, Keeping, StepTime};
 
 /// How often hits are worked out again, at most, and how close they are then.
@@ -31,20 +30,13 @@ pub fn of_sessions(
         think_seconds: turns.think_seconds,
         start: Start::Spread,
     };
-    let room = real(limits.room());
     let mut hits = turns.all_hit_rate;
     let mut round = 0;
     loop {
         let traffic = traffic.with_hits(hits);
         let estimate = Estimator::new(step, limits, traffic, overhead).at(&arrivals, 1.0);
         let turn = each / estimate.requests_per_second - turns.think_seconds;
-        let found = turns.hit_rate(&Keeping {
-            alive,
-            replicas,
-            routing: limits.router.routing,
-            room,
-            service: turn.max(0.0),
-        });
+        let found = turns.hit_rate(&Keeping::of(&limits, alive, replicas, turn.max(0.0)));
         round += 1;
         if (found - hits).abs() < CLOSE || round == ROUNDS {
             return Some((hits, estimate));

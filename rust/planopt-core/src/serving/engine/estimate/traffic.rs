@@ -164,13 +164,17 @@ impl Traffic {
     /// Sums up a load, whenever it arrives. Of sessions all is taken to be found that was said
     /// before: no engine finds more.
     pub fn of(load: &Load) -> Self {
-        let turns = load.sessions.as_ref().map(Turns::of);
+        let given = Some(load.prefix_hit_rate).filter(|&rate| rate > 0.0);
+        let mut turns = load.sessions.as_ref().map(Turns::of);
+        if let Some(turns) = &mut turns {
+            turns.given = given;
+        }
         let footprint = match &load.sizes {
             Sizes::Pairs {
                 prompt,
                 hashed: Some(hashed),
                 ..
-            } if load.prefix_hit_rate <= 0.0 => Some(Footprint::of(hashed, prompt)),
+            } if given.is_none() => Some(Footprint::of(hashed, prompt)),
             _ => None,
         };
         let of_turns = turns.map_or(0.0, |turns| turns.all_hit_rate);
@@ -195,7 +199,7 @@ impl Traffic {
             turns,
             footprint,
         }
-        .with_hits(load.prefix_hit_rate.max(found))
+        .with_hits(given.unwrap_or(found))
     }
 
     /// The same load of whose prompts such a share is found in a cache.
