@@ -124,7 +124,7 @@ def run(**otherwise: Any) -> planopt.TrainingPlan:
         host="hgx-8",
         network="infiniband-400g",
         max_accelerators=64,
-        allow_odd=True,  # 56 at work beside a spare host
+        redundancy=0,
         **otherwise,
     )
 
@@ -147,3 +147,20 @@ def test_64_h100_cost_an_hour_what_others_say_they_do() -> None:
     # Theirs are written off over more years, and have no contract of support.
     hourly = run(years=5, cost_line={"support": "off"}).cost.usd_per_hour or 0.0
     assert 1.30 < hourly / 64 < 1.2 * 1.69
+
+
+def test_spare_hosts_come_beside_the_accelerators_that_are_asked_for() -> None:
+    plan = planopt.train(
+        model="llama-3.1-70b",
+        tokens="300B",
+        deadline="56d",
+        accelerators=["h100-sxm"],
+        host="hgx-8",
+        max_accelerators=64,
+        redundancy=1,
+    )
+    (run,) = plan.deployments
+    assert run.evaluation.accelerators == 64
+    bought = {line.kind: line.quantity for line in plan.bill_of_materials}
+    assert (bought["accelerator"], bought["host"]) == (72, 9)
+    assert planopt.verify(plan)

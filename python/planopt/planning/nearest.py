@@ -639,10 +639,13 @@ def _more_accelerators(question: TrainingQuestion) -> Iterator[Change]:
     more = question.edited(Edit({"max_accelerators": _largest_cluster()})).best()
     if more is None:
         return
-    needed = sum(
+    bought = sum(
         line.quantity for line in more.bill_of_materials if line.kind == "accelerator"
     )
-    needed = max(needed, more.evaluation.accelerators or 0)
+    evaluation, hosts = more.evaluation, more.deployment.hardware.hosts
+    # Spare hosts come beside those that are asked for.
+    spare = bought * (evaluation.failures.spare_hosts or 0) // hosts
+    needed = max(bought - spare, evaluation.accelerators or 0)
     yield from _asked(question, Edit({"max_accelerators": needed}, SAME.note))
 
 

@@ -457,7 +457,10 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
 
     @cached_property
     def limits(self) -> Limits:
-        """What a purchase must stay within; it must carry one run."""
+        """What a purchase must stay within; it must carry one run.
+
+        Accelerators are counted by the search: spare hosts come beside them.
+        """
         problem = self.problem
         budget = problem.budget_usd
         return Limits(
@@ -465,7 +468,6 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
             budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
             power_watts=problem.max_power_watts,
             rack_units=problem.rack_units(self.catalog),
-            accelerators=problem.max_accelerators,
             stock=problem.stock,
             owned=problem.own,
         )

@@ -131,7 +131,7 @@ def training_plan_mismatches(
         "budget_usd": price / MICRO_USD_PER_USD,
         "max_power_watts": bought.power_watts,
         "max_racks": height,
-        "max_accelerators": bought.accelerators,
+        "max_accelerators": bought.accelerators - _spare(table, facts),
     }
     yield from _limit_mismatches(request, totals, bought)
     name = table["candidate"]["accelerator"]
@@ -207,6 +207,15 @@ def run_again(table: Document, request: Document, facts: Facts) -> Run:
         "usd": hours * cost["usd_per_hour"],
     }
     return Run(evaluation, bought, cost)
+
+
+# Section 9, spare hosts come beside what was asked for; what is rented has none.
+def _spare(table: Document, facts: Facts) -> int:
+    hardware, failures = table["hardware"], table["evaluation"]["failures"]
+    if hardware.get("terms") is not None:
+        return 0
+    machine = facts.host_for(hardware["host"], table["candidate"]["accelerator"])
+    return int(failures["spare_hosts"]) * machine.slots
 
 
 def _bought(table: Document, evaluation: Document, facts: Facts) -> Cluster:

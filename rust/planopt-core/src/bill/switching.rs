@@ -92,7 +92,7 @@ mod tests {
     /// the published leaves, spines and cores of all planes.
     type Published = (u32, u32, u32, [u32; 3]);
 
-    /// NVIDIA, DGX SuperPOD reference architectures, docs.nvidia.com/dgx-superpod, counts of larger
+    /// NVIDIA, DGX `SuperPOD` reference architectures, docs.nvidia.com/dgx-superpod, counts of larger
     /// deployments: scalable-infrastructure-b200, -b300, -b300-xdr; RA-11333 for the 127 hosts. None
     /// is missed: the table of XDR has 18 and 36 spines where ports alone would need 16 and 32, since
     /// 72 uplinks of a leaf are divided evenly.

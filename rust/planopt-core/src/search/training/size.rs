@@ -71,7 +71,7 @@ impl TrainingSearch<'_> {
                 .rack_units
                 .is_some_and(|most| bought.rack_units > most)
             || stock.is_some_and(|most| bought.accelerators - owned.accelerators > *most)
-            || bought.accelerators > limits.accelerators;
+            || bought.accelerators - spares * slots > limits.accelerators;
         if exceeded {
             result.rejected.limits += candidates;
             return None;
