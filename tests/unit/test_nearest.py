@@ -76,7 +76,17 @@ OTHERWISE = {
 """Limits that changes of their own move."""
 NO_LIMITS = {
     *("percentile", "objective", "own", "sell", "discount", "prices", "vat", "years"),
-    *("duty", "regained", "electricity", "pue", "wacc", "staff", "cost_line", "carbon"),
+    *(
+        "duty",
+        "currency",
+        "regained",
+        "electricity",
+        "pue",
+        "wacc",
+        "staff",
+        "cost_line",
+        "carbon",
+    ),
     # Other kinds of questions.
     *("neighbours", "repeat", "lifetime", "away", "islands", "inner_steps", "marginal"),
 }
@@ -106,7 +116,8 @@ UNMEASURED: dict[str, Any] = {**SMALL, "accelerators": "radeon-ai-pro-r9700"}
         ({**LARGE, "max_accelerators": 1}, {"max_accelerators": "8"}),
         ({**LARGE, "stock": "rtx-4090=1"}, {"stock": ""}),
         ({**TIGHT, "redundancy": 2}, {"redundancy": "0"}),
-        ({**TIGHT, "throughput": "99999tok/s"}, {"throughput": "1560"}),
+        ({**TIGHT, "throughput": "99999tok/s"}, {"throughput": "1560tok/s"}),
+        ({**TIGHT, "request_rate": "50/s"}, {"request_rate": "3.12/s"}),
         ({**SMALL, "ttft": "1ms"}, {"ttft": ""}),
         ({**SMALL, "datacenter": True}, {"datacenter": ""}),
         ({**SMALL, "accelerators": "h100-sxm", "host": "desktop"}, {"host": ""}),

@@ -16,6 +16,8 @@ from planopt.errors import InputError
 from planopt.market import CLASSES
 from planopt.options import Edit, taken_by
 from planopt.planning.held_back import held_back, span
+from planopt.planning.question import ServingQuestion
+from planopt.planning.settle import held
 from planopt.price_sources import is_rough
 from planopt.procurement.purchase import satisfiable
 from planopt.procurement.why_not import minimal_conflict
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog.entries import Model
     from planopt.market import Market
-    from planopt.planning.question import ServingQuestion, TrainingQuestion
+    from planopt.planning.question import TrainingQuestion
     from planopt.procurement.problem import Purchase
     from planopt.serving.question_types import Problem
     from planopt.training.problem import TrainingProblem
@@ -70,14 +72,14 @@ LIFTS = {
 }
 """What lifts a limit: first those that leave the parts as they are."""
 LESS = {
-    "concurrency": "concurrency",
-    "people": "people",
-    "sessions": "sessions",
-    "num_prompts": "num_prompts",
-    "request_rate": "requests_per_second",
-    "throughput": "throughput_tokens_per_second",
+    "concurrency": ("concurrency", ""),
+    "people": ("people", ""),
+    "sessions": ("sessions", ""),
+    "num_prompts": ("num_prompts", ""),
+    "request_rate": ("requests_per_second", "/s"),
+    "throughput": ("throughput_tokens_per_second", "tok/s"),
 }
-"""Demands of which less is proposed, with where a problem has them."""
+"""Demands of which less is proposed, with where a problem has them, and their unit."""
 FEWER = "for fewer at the same time"
 PARTS_OF_LESS = 64
 """Less is proposed in parts of what is asked for."""
@@ -408,16 +410,16 @@ def _less(question: ServingQuestion) -> Iterator[Change]:
     # What nothing serves in time serves less no better.
     if problem.batch is not None or not question.found:
         return
-    for name, field in LESS.items():
+    for name, (field, unit) in LESS.items():
         asked = getattr(problem, field)
         if not asked or (name not in given and name != "concurrency"):
             continue
-        is_rate = isinstance(asked, float)
-        parts = PARTS_OF_LESS if is_rate else min(asked, PARTS_OF_LESS)
+        parts = PARTS_OF_LESS if unit else min(asked, PARTS_OF_LESS)
         less = [asked * part / parts for part in range(parts)]
+        rates = (f"{float(f'{each:.3g}'):.9g}{unit}" for each in less)
         edits = [
-            Edit({name: f"{float(f'{each:.3g}'):.9g}" if is_rate else int(each)}, FEWER)
-            for each in less
+            Edit({name: rate if unit else int(each)}, FEWER)
+            for each, rate in zip(less, rates, strict=True)
         ]
         low, high = 0, parts
         while high - low > 1 and question.seconds_left:
@@ -448,7 +450,7 @@ def _lifted(question: ServingQuestion) -> Iterator[Change]:
         elif name == "power":
             most = _least(other, "power_watts", math.ceil(build.power_watts))
             yield from _asked(question, Edit({"max_power": f"{most}W"}))
-        else:
+        elif (build := held(other, question.started)) is not None:
             yield _change(edit, build)
 
 
@@ -698,9 +700,13 @@ def _rounded_up(usd: float, step: int) -> str:
 def _asked(
     question: ServingQuestion | TrainingQuestion, edit: Edit
 ) -> Iterator[Change]:
-    """Ask in other words; a change only if there is a plan then."""
+    """Ask in other words; a change only if there is a plan then that holds."""
     try:
-        build = question.edited(edit).best()
+        other = question.edited(edit)
+        if isinstance(other, ServingQuestion):
+            build: Build | TrainingBuild | None = held(other, question.started)
+        else:
+            build = other.best()
     except InputError:
         return  # what cannot be typed is not proposed
     if build is not None:

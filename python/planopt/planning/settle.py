@@ -200,6 +200,21 @@ def _bounded(
     )
 
 
+def held(question: ServingQuestion, started: float) -> Build | None:
+    """Build what keeps its promises where latencies are judged, with nothing proven.
+
+    It is looked for more carefully until the time is over that began at `started`.
+    """
+    if question.problem.percentile is None:
+        return question.best()
+    purchase = question.buy()
+    question.started = started
+    choice = _unproven(question, purchase)
+    if choice is None or missed(question.problem, choice.build):
+        return None
+    return choice.build
+
+
 def _unproven(
     question: ServingQuestion,
     purchase: Purchase,

@@ -1,6 +1,5 @@
 //! `offers/PROVIDER.toml`: what a provider rents out.
 
-use super::assumptions::CostAssumptions;
 use super::entry::Entry;
 use super::fields::Fields;
 use crate::diagnostic;
@@ -119,10 +118,11 @@ pub struct Rent {
 }
 
 impl Rent {
-    /// Share of all hours that are paid: what is reserved always is.
-    pub fn paid(&self, cost: &CostAssumptions) -> f64 {
+    /// Share of all hours that are paid, where `on_demand` is that of what goes back when it is idle:
+    /// what is reserved always is.
+    pub fn paid(&self, on_demand: f64) -> f64 {
         match self.terms {
-            Terms::OnDemand | Terms::Spot => cost.paid_on_demand(),
+            Terms::OnDemand | Terms::Spot => on_demand,
             Terms::Reserved { .. } => 1.0,
         }
     }

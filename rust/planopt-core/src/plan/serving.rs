@@ -57,7 +57,7 @@ impl<'a> Subject<'_, 'a> {
             _ if bill.is_empty() => None,
             (Some(rent), _) => Some(of_rent(
                 price.usd(),
-                rent.paid(assumptions),
+                rent.paid(assumptions.paid_on_demand()),
                 tokens_per_second * rent.goodput,
                 assumptions.duty,
             )),

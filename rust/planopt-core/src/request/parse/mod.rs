@@ -231,6 +231,9 @@ mod tests {
                     continue;
                 }
                 let mut value = example(entry.kind, &entry.choices, entry.unit.as_deref());
+                if let (reader::CURRENCY, Some(said)) = (entry.name.as_str(), &entry.example) {
+                    value = Given::Text(said.clone());
+                }
                 let (least, most) = entry.range();
                 value = match value {
                     Given::Number(number) => Given::Number(number.clamp(least, most)),

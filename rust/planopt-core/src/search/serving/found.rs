@@ -57,7 +57,7 @@ impl<'a> FoundUnit<'a> {
         let cost = match rent {
             Some(rent) => of_rent(
                 price.usd(),
-                rent.paid(&assumptions.cost),
+                rent.paid(assumptions.cost.paid_on_demand()),
                 tokens_per_second,
                 assumptions.cost.duty,
             ),
