@@ -44,6 +44,7 @@ class OfUnits(TypedDict, total=False):
     percentile: str | None
     throughput: float | str | None
     billing: str | Sequence[str] | None
+    regained: float | str | None
     carbon: float | str | None
     exhaustive: bool
 
@@ -141,7 +142,6 @@ class SolveOptions(
     sell: Mapping[str, float | str] | Sequence[str] | str | None
     years: float | str | None
     duty: float | str | None
-    regained: float | str | None
     electricity: float | str | None
     pue: float | str | None
     price_band: float | str | None
@@ -285,7 +285,6 @@ class FrontierOptions(
     condition: str | None
     years: float | str | None
     duty: float | str | None
-    regained: float | str | None
     electricity: float | str | None
     pue: float | str | None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -44,9 +43,11 @@ def outlay_mismatches(
     if "parts" not in stated:
         return
     with unrecorded():
-        parts = Counter({"rent": rent_usd_per_hour(rents, cost)})
-        for one in owned:
-            parts.update(owning(*one, cost))
+        rented = rent_usd_per_hour(rents, cost)
+        parts: dict[str, float] = {}
+        for each in [*(owning(*one, cost) for one in owned), {"rent": rented}]:
+            for line, paid in each.items():
+                parts[line] = parts.get(line, 0.0) + paid
     for name in ("parts", "moves"):
         yield from once(f"cost.{name}", stated[name])
     told = {one["name"]: one["usd_per_hour"] for one in stated["parts"]}
@@ -54,6 +55,8 @@ def outlay_mismatches(
     for name in sorted({*there, *told}):
         place = f"cost.parts.{name}"
         yield from compared(place, told.get(name), there.get(name), "as it is paid")
+    if told.keys() == there.keys() and [*told] != [*there]:
+        yield Mismatch("cost.parts", [*told], [*there], "in the order of the page")
     price, height = sum(one[0] for one in owned), sum(one[2] for one in owned)
     told_height = (plan.get("totals") or {}).get("rack_units")
     yield from compared("totals.rack_units", told_height, float(height), _WHY)
