@@ -439,19 +439,19 @@ def _lifted(question: ServingQuestion) -> Iterator[Change]:
         other = question.edited(lifted)
         if other.problem.objective == "throughput" and not other.problem.limited:
             continue
-        build = other.best()
-        if build is None:
+        if name not in ("max-accelerators", "power"):
+            if (build := held(other, question.started)) is not None:
+                yield _change(edit, build)
+        elif (build := other.best()) is None:
             continue
-        if name == "max-accelerators":
+        elif name == "max-accelerators":
             ran = build.deployments
             taken = sum(each.candidate.accelerators * each.replicas for each in ran)
             most = _least(other, "accelerators", taken)
             yield from _asked(question, Edit({"max_accelerators": most}))
-        elif name == "power":
+        else:
             most = _least(other, "power_watts", math.ceil(build.power_watts))
             yield from _asked(question, Edit({"max_power": f"{most}W"}))
-        elif (build := held(other, question.started)) is not None:
-            yield _change(edit, build)
 
 
 def _least(question: ServingQuestion, name: str, enough: int) -> int:

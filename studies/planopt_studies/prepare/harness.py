@@ -192,7 +192,10 @@ def parallel_of(row: Raw, model: str, users: int) -> tuple[int, int] | None:
         return None
     cards = int(row["tp_size"])
     key = (*_script(row, model)[1:], row["isl"], row["osl"], cards)
-    experts, attention = _DIVIDED_FROM[key]
+    divided = _DIVIDED_FROM.get(key)
+    if divided is None:
+        return None
+    experts, attention = divided
     return cards if users >= experts else 1, cards if users >= attention else 1
 
 

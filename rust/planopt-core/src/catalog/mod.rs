@@ -190,11 +190,12 @@ fn found<'a, T>(
         let short = name.rsplit('/').next().unwrap_or(name);
         let valid = entries.keys().map(String::as_str);
         let problem = Diagnostic::unknown_name(kind.name(), short, valid).value(name);
-        match names::quantised(entries, short) {
-            Some((id, format)) if kind == Kind::Model => problem.help(format!(
+        let is_model = kind == Kind::Model;
+        match is_model.then(|| names::quantised(entries, short)).flatten() {
+            Some((id, format)) => problem.help(format!(
                 "it is `{id}` in {format}: say `--model {id} --weights {format}`"
             )),
-            _ => problem,
+            None => problem,
         }
     })
 }
