@@ -118,7 +118,7 @@ def test_all_unknown_columns_are_named_at_once(
 
 
 def test_the_samples_of_skypilot(shared: Path, tmp_path: Path) -> None:
-    from planopt.catalog.skypilot import import_skypilot
+    from planopt.catalog.imports import import_skypilot
 
     files = sorted((shared / "catalog-facts" / "skypilot-sample").glob("*.csv"))
     imported = import_skypilot(files, tmp_path / "out")
@@ -255,7 +255,7 @@ HARMLESS = 'quote" back\\slash # = [x] \U0001f980 caf\xe9 \'\'\' """'
 
 
 def test_names_of_a_table_stay_names(tmp_path: Path) -> None:
-    from planopt.catalog.dstack import import_dstack
+    from planopt.catalog.imports import import_dstack
 
     cell = HARMLESS.replace('"', '""')
     table = tmp_path / 'o"ff\ners.csv'

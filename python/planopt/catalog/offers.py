@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +16,10 @@ from planopt.errors import InputError
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-BYTES_PER_GIB = 2**30
+    from planopt.errors import Diagnostic
+
 UNDATED = "undated"
 SPOT = ("interrupted_every", "restart")
 """What is assumed of instances on spot terms."""
@@ -38,10 +41,11 @@ class Offer:
 
     def merged(self, other: Offer) -> Offer:
         """Return the same instance at the lower of two prices: zones differ."""
+        prices, spots = (self.price, other.price), (self.spot, other.spot)
         return replace(
             self,
-            price=_lower(self.price, other.price),
-            spot=_lower(self.spot, other.spot),
+            price=min(filter(None, prices), default=None),
+            spot=min(filter(None, spots), default=None),
         )
 
 
@@ -58,26 +62,22 @@ class Imported:
     """Files written."""
 
     def skip(self, reason: str) -> None:
-        """Leave a row out."""
+        """Leave a row out: there is no offer in it."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def take(self, offers: Iterable[Offer | None]) -> None:
+        """Take the offers that rows are."""
+        self.offers += [offer for offer in offers if offer is not None]
 
     def counts(self) -> dict[str, object]:
         """Put the import in numbers, as the command line tells it."""
-        providers: dict[str, int] = {}
-        for offer in self.offers:
-            providers[offer.provider] = providers.get(offer.provider, 0) + 1
         return {
             "offers": len(self.offers),
-            "providers": providers,
+            "providers": Counter(offer.provider for offer in self.offers),
             "skipped": self.skipped,
             "taken_for": self.notes,
             "files": self.files,
         }
-
-
-def _lower(one: float | None, other: float | None) -> float | None:
-    known = [price for price in (one, other) if price is not None]
-    return min(known, default=None)
 
 
 @cache
@@ -91,15 +91,26 @@ def accelerator_of(name: str, imported: Imported) -> str | None:
     """Find what another catalog calls an accelerator; note where that is not clear."""
     names = _names()
     id_: str | None = names["accelerators"].get(name)
-    if id_ is not None and name in names["ambiguous"]:
+    if id_ is None:
+        imported.skip(f"accelerator `{name}` is not in planopt's catalogs")
+        return None
+    if name in names["ambiguous"]:
         imported.notes[name] = f"{id_}: {names['ambiguous'][name]}"
     return id_
 
 
 def write_offers(
-    imported: Imported, folder: Path, *, cite: str, date: str | None, force: bool
-) -> None:
+    imported: Imported,
+    problems: Sequence[Diagnostic],
+    out: str | Path,
+    *,
+    cite: str,
+    date: str | None,
+    force: bool,
+) -> Imported:
     """Write offers as an overlay, once it is known to be readable as a whole."""
+    if problems:
+        raise InputError(problems)
     merged: dict[tuple[str, str, str], Offer] = {}
     for offer in imported.offers:
         key = offer.provider, offer.instance, offer.region
@@ -112,20 +123,16 @@ def write_offers(
             accepted="rows with an accelerator and a price",
             help="; ".join(f"{n} rows: {why}" for why, n in imported.skipped.items()),
         )
-    providers = sorted({offer.provider for offer in imported.offers})
+    by_provider = groupby(imported.offers, key=lambda offer: offer.provider)
     files = {
-        f"offers/{provider}.toml": _file(
-            provider,
-            [offer for offer in imported.offers if offer.provider == provider],
-            cite,
-            date or UNDATED,
-        )
-        for provider in providers
+        f"offers/{provider}.toml": _file(provider, [*offers], cite, date or UNDATED)
+        for provider, offers in by_provider
     }
     with tempfile.TemporaryDirectory() as trial:
         write_overlay(Path(trial), files)
         Catalog((trial,), "calibrated").list("offers")
-    imported.files = write_overlay(folder, files, force=force)
+    imported.files = write_overlay(Path(out), files, force=force)
+    return imported
 
 
 def _file(provider: str, offers: Sequence[Offer], cite: str, date: str) -> str:

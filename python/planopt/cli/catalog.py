@@ -164,7 +164,7 @@ def import_skypilot(
 
     planopt catalog import-skypilot aws/vms.csv --out offers
     """
-    from planopt.catalog.skypilot import import_skypilot as read
+    from planopt.catalog.imports import import_skypilot as read
 
     _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
 
@@ -180,7 +180,7 @@ def import_dstack(
 
     planopt catalog import-dstack --out offers
     """
-    from planopt.catalog.dstack import import_dstack as read
+    from planopt.catalog.imports import import_dstack as read
 
     _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
 
