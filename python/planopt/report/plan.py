@@ -12,11 +12,13 @@ from planopt.report.numbers import (
     count,
     days,
     many,
+    milliseconds,
     money,
     money_per_hour,
     money_per_million,
     percent,
     rate,
+    size,
 )
 from planopt.report.parts import (
     assumed,
@@ -31,20 +33,28 @@ from planopt.report.parts import (
     time_and_memory,
     warnings,
 )
-from planopt.report.pools import pools
-from planopt.report.renting import prices, rent_or_buy, rented_runs, steps
 from planopt.report.screen import whole
 from planopt.report.style import bad, good
 from planopt.report.sureness import measuring, risks
 from planopt.report.table import Report, Section, Sentence, Table, listed
 from planopt.report.training import run, training_layout
+from planopt.units import MONTHS_PER_YEAR
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from planopt.documents.explanations import Alternative, Answer, TrainingAlternative
+    from planopt.documents.evaluation import Disaggregated, Transfer
+    from planopt.documents.explanations import (
+        Alternative,
+        Answer,
+        Flip,
+        PriceRange,
+        RentOrBuy,
+        TrainingAlternative,
+    )
     from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
+    from planopt.documents.training import Renting
     from planopt.errors import Diagnostic
     from planopt.report.table import Block
 
@@ -69,7 +79,7 @@ def render_plan(
 
 
 def _serving(plan: Plan) -> list[Block]:
-    pooled = Section("Colocated or disaggregated", *pools(plan))
+    pooled = Section("Colocated or disaggregated", *_pools(plan))
     if plan.status == "infeasible":
         return [_nearest(plan), pooled]
     several = len(plan.deployments) > 1
@@ -88,9 +98,9 @@ def _serving(plan: Plan) -> list[Block]:
         "",
         bill(plan.bill_of_materials),
         *cost(plan.cost, plan.kg_co2e_per_year),
-        Section("A step of each limit", steps(plan)),
-        Section("If prices or assumptions move", *prices(plan)),
-        Section("Rent or buy", *rent_or_buy(plan.rent_or_buy)),
+        Section("A step of each limit", _steps(plan)),
+        Section("If prices or assumptions move", *_prices(plan)),
+        Section("Rent or buy", *_rent_or_buy(plan.rent_or_buy)),
         pooled,
         Section("Best by objective", *_answers(plan)),
         Section("Alternatives", _alternatives(plan)),
@@ -112,7 +122,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
         Section("Batches of the range", *_batches(plan)),
         _scenarios(plan),
         Section("All of them in one run", _clusters(plan.heterogeneous, "limits")),
-        Section("Rented instead, on demand", *rented_runs(plan.renting)),
+        Section("Rented instead, on demand", *_rented_runs(plan.renting)),
         _flips(plan),
     ]
 
@@ -263,3 +273,241 @@ def render_verification(
         return Report(f"{plan}: {bad('NOT VERIFIED')}, {found}", computed)
     agrees = "every figure computed again agrees"
     return Report(f"{plan}: {good('VERIFIED')}, {agrees}", computed)
+
+
+# --- One pool beside two --------------------------------------------------------------
+
+
+def _pools(plan: Plan) -> list[Block]:
+    """Put the plan beside the best two pools for the same question."""
+    at, two = plan.request.percentile, plan.disaggregated
+    if at is None or two is None:
+        way = [] if plan.transfer is None else [_sent(plan.transfer), *_least(plan)]
+        return [*listed(way)]
+    missed = "simulated, the two pools miss their promises"
+    latencies = f">{at} TTFT", f">{at} TPOT"
+    titles = ("", ">price", ">accelerators", ">tok/s", *latencies, ">$/Mtok", "layout")
+    return [
+        Table(titles, [_of_one(plan, at), _of_two(two, at)]),
+        *listed([_way(two), *([] if two.in_time else [missed]), *_least(plan)]),
+    ]
+
+
+def _least(plan: Plan) -> list[str]:
+    """Say what no two pools are below."""
+    least = plan.pools_bound_usd
+    if least is None:
+        return []
+    return [f"at rates that none exceeds two pools cost {money(least, whole=True)}"]
+
+
+def _sent(way: Transfer) -> str:
+    over = f"over {way.network}" if way.network else "inside of the host"
+    sent = f"a prompt's cache of {size(way.bytes)}"
+    return f"{sent} takes {milliseconds(way.seconds)} {over}"
+
+
+def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
+    if not plan.deployments:
+        return ("colocated", *[UNKNOWN] * 6, "no plan")
+    layouts = (f"{each.replicas}x {each.candidate.layout}" for each in plan.deployments)
+    worst = [
+        max(
+            getattr(getattr(each.evaluation, name), at) or 0.0
+            for each in plan.deployments
+        )
+        for name in ("ttft_seconds", "tpot_seconds")
+    ]
+    return (
+        "colocated",
+        price(plan),
+        count(plan.totals.accelerators),
+        rate(plan.totals.tokens_per_second),
+        *map(milliseconds, worst),
+        money_per_million(plan.cost.usd_per_million_tokens),
+        ", ".join(layouts),
+    )
+
+
+def _of_two(two: Disaggregated, at: str) -> tuple[str, ...]:
+    return (
+        "disaggregated",
+        price(two),
+        count(two.accelerators),
+        rate(two.tokens_per_second),
+        milliseconds(getattr(two.ttft_seconds, at)),
+        milliseconds(getattr(two.tpot_seconds, at)),
+        money_per_million(two.cost.usd_per_million_tokens),
+        two.layout,
+    )
+
+
+def _way(two: Disaggregated) -> str:
+    """Say how the cache gets across, and how evenly matched the pools are."""
+    prefill, decode = (pool.candidate.accelerator for pool in (two.prefill, two.decode))
+    kinds = "" if prefill == decode else f"; prefill on {prefill}, decode on {decode}"
+    return (
+        f"{_sent(two.transfer)}; the pools carry "
+        f"{rate(two.prefill.requests_per_second)} and "
+        f"{rate(two.decode.requests_per_second)} requests/s in time{kinds}"
+    )
+
+
+# --- Renting against owning, and prices that move -------------------------------------
+
+
+DAYS_PER_YEAR = 365
+
+
+def _rent_or_buy(ways: RentOrBuy | None) -> list[Block]:
+    """Show the cheapest way of each, and the break-even."""
+    if ways is None:
+        return []
+    rows = [
+        (
+            title,
+            money_per_hour(way.usd_per_hour),
+            money(way.price_usd or None, rough=way.price_is_rough),
+            money_per_million(way.usd_per_million_tokens),
+            way.summary,
+        )
+        if way
+        else (title, *[UNKNOWN] * 3, "no way that meets the question")
+        for title, way in (("rent", ways.rent), ("own", ways.buy))
+    ]
+    hosted = ways.hosted_usd_per_million_tokens
+    if hosted is not None:
+        per_million = money_per_million(hosted)
+        rows.append(("hosted", UNKNOWN, UNKNOWN, per_million, _from_whom(ways)))
+    return [
+        Table(("", ">cost", ">purchase", ">$/Mtok", "with"), rows),
+        *listed([_break_even(ways)]),
+    ]
+
+
+def _from_whom(ways: RentOrBuy) -> str:
+    """Say whose tokens are meant, and of when their price is."""
+    when = f" ({ways.hosted_date})" if ways.hosted_date else ""
+    low, high = ways.hosted_low_usd, ways.hosted_high_usd
+    if low is None or high is None:
+        return f"hosted API prices, of whichever model{when}"
+    seen = f"{money_per_million(low)} to {money_per_million(high)}"
+    return f"tokens of this model from others, with their prompts: {seen}{when}"
+
+
+def _break_even(ways: RentOrBuy) -> str:
+    span = f"over {ways.years:g} years, busy {ways.duty:.0%} of the time"
+    if ways.rent is None or ways.buy is None:
+        return f"compared {span}"
+    if ways.break_even_days is None:
+        return f"{span}: owning never pays"
+    said = f"{span}: break-even after {count(ways.break_even_days)} days"
+    months = ways.break_even_days / DAYS_PER_YEAR * MONTHS_PER_YEAR
+    said += f" (so long it takes whoever rents it out for as much: {months:.1f} months)"
+    if ways.break_even_days > ways.years * DAYS_PER_YEAR:
+        return f"{said}, when it is written off already"
+    if ways.break_even_duty is not None:
+        said += f", and pays if busy more than {ways.break_even_duty:.0%} of the time"
+    return said
+
+
+def _rented_runs(renting: Renting | None) -> list[Block]:
+    """Show the cheapest rented run of each accelerator, and when owning pays off."""
+    if renting is None:
+        return []
+    if not renting.runs:
+        return ["  no offer finishes in time"]
+    rows = [
+        (
+            f"{count(each.instances)}x {each.instance}",
+            f"{count(each.accelerators)}x {each.accelerator}",
+            days(each.days),
+            money(each.usd_per_hour, whole=True),
+            money(each.run_usd, whole=True),
+        )
+        for each in renting.runs
+    ]
+    runs = renting.break_even_runs
+    paid = (
+        "owning never pays off against the cheapest of these"
+        if runs is None
+        else f"owning pays off after {runs:.1f} runs like the cheapest of these"
+    )
+    titles = ("", "accelerators", ">days", ">an hour", ">the run")
+    return [Table(titles, rows), f"  {paid}"]
+
+
+def _prices(plan: Plan) -> list[Block]:
+    """Say over what prices of each part the choice stays the best."""
+    told = plan.uncertainty
+    if told is None:
+        return []
+    band, shown = told.price_band, _shown(plan)
+    moved = [_price_range(each, band) for each in told.prices]
+    moved += [_flip(each, band) for each in told.flips]
+    blocks = listed(moved)
+    if told.worst_regret_usd:
+        worst = f"at worst the choice costs {shown(told.worst_regret_usd)} too much"
+        blocks.append(Sentence(f"{worst}, if one price is off by {band:.0%}"))
+    if told.runner_up is not None:
+        more = shown(told.runner_up_regret_usd)
+        blocks.append(Sentence(f"the runner-up costs {more} more: {told.runner_up}"))
+    return blocks
+
+
+def _shown(plan: Plan) -> Callable[[float | None], str]:
+    """Return how money is shown that was asked about."""
+    return money_per_hour if plan.request.hourly else money
+
+
+def _price_range(each: PriceRange, band: float) -> str:
+    shown = money_per_hour if each.kind == "instance" else money
+    stays = f"the same choice at any price within {band:.0%}"
+    ends = (each.low_usd, each.low_choice), (each.high_usd, each.high_choice)
+    return f"{each.name} at {shown(each.price_usd)}: {_until(*ends, shown) or stays}"
+
+
+def _until(
+    low: tuple[float | None, str | None],
+    high: tuple[float | None, str | None],
+    shown: Callable[[float], str],
+) -> str:
+    """Say below what and above what another choice is the best, and which."""
+    ends = (("below", *low), ("above", *high))
+    return "; ".join(
+        f"{side} {shown(end)} {choice}" for side, end, choice in ends if end is not None
+    )
+
+
+_ASSUMED = {
+    "electricity_usd_per_kwh": ("electricity", "${:.3g}/kWh"),
+    "duty": ("share of hours that are busy", "{:.1%}"),
+    "years": ("years that a purchase lasts", "{:.3g}"),
+    "pue": ("power usage effectiveness", "{:.3g}"),
+    "context_tokens": ("tokens cached for each user", "{:,.0f}"),
+    "predicted_speed": ("speed as a share of the predicted", "{:.0%}"),
+}
+
+
+def _flip(each: Flip, band: float) -> str:
+    name, figure = _ASSUMED[each.name]
+    stays = f"the same choice within {band:.0%}"
+    ends = (each.low, each.low_choice), (each.high, each.high_choice)
+    now = f"{name}, assumed {figure.format(each.value)}"
+    return f"{now}: {_until(*ends, figure.format) or stays}"
+
+
+def _steps(plan: Plan) -> Table:
+    """Say what one step of each limit is worth."""
+    shown = _shown(plan)
+    rows = [
+        (
+            each.limit,
+            each.step,
+            shown(each.saves_usd),
+            rate(each.gains_tokens_per_second),
+            each.choice if each.binding and each.choice else "not binding",
+        )
+        for each in plan.steps
+    ]
+    return Table(("", ">step", ">saves", ">tok/s more", "then"), rows)
