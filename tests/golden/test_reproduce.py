@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planopt.article.inputs import read_scenarios
-from planopt.article.reproduce import published_figures, reproduce, seed_figures_file
+from planopt.article.reproduce import published_figures, reproduce
+from planopt.catalog.open import bundled_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,4 +112,5 @@ def test_the_table_is_the_one_of_the_shared_data(shared: Path) -> None:
         with file.open(encoding="utf-8", newline="") as lines:
             return list(csv.DictReader(lines))
 
-    assert table(seed_figures_file()) == table(shared / "seed-figures.csv")
+    ours = bundled_folder() / "article" / "seed-figures.csv"
+    assert table(ours) == table(shared / "seed-figures.csv")

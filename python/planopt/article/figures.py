@@ -6,7 +6,6 @@ energy and money is that of the compiled core, the one that evaluations use.
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from planopt._native import (
@@ -44,26 +43,23 @@ _HEADS = "query_key_value"
 
 def _run_flop(inputs: Inputs) -> float:
     """Model FLOPs of a whole run."""
-    hours = known(
-        inputs.training.run.productive_accelerator_hours, "the length of the run"
-    )
+    hours = inputs.figure("run.productive_accelerator_hours", "the length of the run")
     return _flop_per_second(inputs) * hours * SECONDS_PER_HOUR
 
 
 def _flop_per_second(inputs: Inputs) -> float:
     """Model FLOPs per second of one accelerator, as it goes."""
-    tflops = inputs.training.model_tflops_per_accelerator
-    return known(tflops, "the rate of the model's arithmetic") * _TERA
+    rate = "the rate of the model's arithmetic"
+    return inputs.figure("model_tflops_per_accelerator", rate) * _TERA
 
 
 def _step_of_a_run(inputs: Inputs) -> float:
-    return known(inputs.training.step_seconds, "the length of a step")
+    return inputs.figure("step_seconds", "the length of a step")
 
 
 def _kept_by_a_layer(inputs: Inputs) -> float:
-    memory = known(inputs.training.memory, "the memory")
-    kept = memory.activations_per_layer_bytes
-    return known(kept, "what forward keeps of a layer")
+    kept = "what forward keeps of a layer"
+    return inputs.figure("memory.activations_per_layer_bytes", kept)
 
 
 def _tensor_intensity(inputs: Inputs) -> float:
@@ -83,17 +79,13 @@ def _heads_flop(inputs: Inputs) -> float:
 
 def _peak(inputs: Inputs) -> float:
     """Rate of arithmetic that utilisation is counted against."""
-    return _flop_per_second(inputs) / known(inputs.training.mfu, "the utilisation")
+    return _flop_per_second(inputs) / inputs.figure("mfu", "the utilisation")
 
 
 def _largest_tensor_degree(inputs: Inputs) -> float:
     """Tensor-parallel degree from which on a layer's input outlasts the arithmetic."""
-    return largest_tensor_degree(
-        _heads_flop(inputs),
-        _kept_by_a_layer(inputs),
-        _peak(inputs),
-        _bandwidth(inputs),
-    )
+    flop, kept = _heads_flop(inputs), _kept_by_a_layer(inputs)
+    return largest_tensor_degree(flop, kept, _peak(inputs), _bandwidth(inputs))
 
 
 def _bandwidth(inputs: Inputs) -> float:
@@ -110,7 +102,7 @@ def figure_of(name: str, inputs: Inputs) -> float:
     """Work a figure out."""
     if "." not in name:
         return FIGURES[name](inputs)
-    value = float(known(attrgetter(name)(inputs.evaluated), name))
+    value = inputs.figure(name, name)
     return value / _stages(inputs) if "per_stage" in inputs else value
 
 
@@ -126,12 +118,6 @@ def _sum_of_rows(inputs: Inputs) -> float:
     return sum(figure_of(name, part) for name, part in inputs.parts)
 
 
-def _fewest_accelerators_holding(inputs: Inputs) -> float:
-    """Count the accelerators that hold what other rows add up to, evenly divided."""
-    memory = known(inputs.training.memory, "the memory")
-    return fewest_accelerators(_sum_of_rows(inputs), memory.capacity_bytes)
-
-
 def _fewest_accelerators(inputs: Inputs) -> float:
     """Count the stages of the shortest pipeline that has the memory."""
     for stages in range(1, inputs.model.layers + 1):
@@ -142,20 +128,20 @@ def _fewest_accelerators(inputs: Inputs) -> float:
 
 def _cache_saves(inputs: Inputs, per_token: str) -> float:
     """Tell what it takes to make keys and values of all cached tokens again."""
-    tokens = known(inputs.evaluation.context_tokens, "the context") * inputs.batch
+    tokens = inputs.figure("context_tokens", "the context") * inputs.batch
     return tokens * inputs.sum_of_operations(per_token)
 
 
 def _cache_saves_flop_per_byte(inputs: Inputs) -> float:
     """Compare their arithmetic with the memory that the cache takes."""
-    memory = known(inputs.evaluation.memory, "the memory")
-    return _cache_saves(inputs, "key_value_flop_per_token") / memory.kv_cache_bytes
+    cache = inputs.figure("memory.kv_cache_bytes", "the memory")
+    return _cache_saves(inputs, "key_value_flop_per_token") / cache
 
 
 def _ridge_flop_per_byte(inputs: Inputs) -> float:
     """Rate of arithmetic over rate of reading weights, as evaluated on one card."""
     flop = inputs.sum_of_operations("flop_per_token")
-    weights = known(inputs.evaluation.memory, "the memory").weights_bytes
+    weights = inputs.figure("memory.weights_bytes", "the memory")
     decode = inputs.evaluate(batch=1).decode
     memory_seconds = known(decode.memory_seconds, "the time of reading")
     return (flop / _arithmetic_seconds(inputs)) / (weights / memory_seconds)
@@ -180,14 +166,11 @@ def _throughput(inputs: Inputs) -> float:
 
 def _utilization(inputs: Inputs) -> float:
     """Share of the time that a throughput keeps the accelerators computing."""
-    evaluated = inputs.evaluation.decode.tokens_per_second
     throughput = inputs.given("throughput", "tokens_per_second")
+    if throughput is None:
+        throughput = inputs.figure("decode.tokens_per_second", "the throughput")
     # Stages work side by side, and the ranks of a stage share its arithmetic.
-    return (
-        (known(evaluated, "the throughput") if throughput is None else throughput)
-        * _arithmetic_seconds(inputs)
-        / _stages(inputs)
-    )
+    return throughput * _arithmetic_seconds(inputs) / _stages(inputs)
 
 
 def _step_seconds(inputs: Inputs) -> float:
@@ -200,10 +183,9 @@ def _step_seconds(inputs: Inputs) -> float:
 
 def _memory_bandwidth_ratio(inputs: Inputs) -> float:
     """Memory bandwidth of one accelerator over that of another."""
+    place = "memory_bandwidth", "bytes_per_second"
     one, other = (
-        inputs.entity_figure(
-            "accelerators", inputs.text(name), "memory_bandwidth", "bytes_per_second"
-        )
+        inputs.entity_figure("accelerators", inputs.text(name), *place)
         for name in ("accelerator", "over")
     )
     return one / other
@@ -214,15 +196,13 @@ def _memory_bandwidth_ratio(inputs: Inputs) -> float:
 
 def _price(inputs: Inputs) -> float:
     given = inputs.given("price", "usd")
-    if given is not None:
-        return given
-    return known(inputs.evaluation.cost.price_usd, "the price")
+    return inputs.figure("cost.price_usd", "the price") if given is None else given
 
 
 def _energy_per_hour(inputs: Inputs) -> float:
     power, pue = inputs.given("power", "watts"), inputs.cost_assumption("pue")
     if power is None:
-        power = known(inputs.evaluation.power_watts, "the power")
+        power = inputs.figure("power_watts", "the power")
     electricity = inputs.given("electricity", "usd_per_kwh")
     if electricity is None:
         electricity = inputs.cost_assumption("electricity_usd_per_kwh")
@@ -256,11 +236,6 @@ def _tokens_per_dollar(inputs: Inputs) -> float:
     return tokens_per_usd(rate, _duty(inputs), total)
 
 
-def _energy_kwh(inputs: Inputs) -> float:
-    power, pue = inputs.quantity("power", "watts"), inputs.cost_assumption("pue")
-    return energy_kwh(power, _hours(inputs), _duty(inputs), pue)
-
-
 def _hours(inputs: Inputs) -> float:
     return inputs.quantity("period", "seconds") / SECONDS_PER_HOUR
 
@@ -285,11 +260,16 @@ FIGURES: dict[str, Callable[[Inputs], float]] = {
     "capital_per_hour": lambda of: capital_usd_per_hour(
         _price(of), of.cost_assumption("years")
     ),
-    "energy_kwh": _energy_kwh,
+    "energy_kwh": lambda of: energy_kwh(
+        of.quantity("power", "watts"), _hours(of), _duty(of), of.cost_assumption("pue")
+    ),
     "energy_per_hour": _energy_per_hour,
     "energy_usd": lambda of: _hours(of) * _energy_per_hour(of),
     "fewest_accelerators": _fewest_accelerators,
-    "fewest_accelerators_holding": _fewest_accelerators_holding,
+    # Those that hold what other rows add up to, evenly divided.
+    "fewest_accelerators_holding": lambda of: fewest_accelerators(
+        _sum_of_rows(of), of.figure("memory.capacity_bytes", "the memory")
+    ),
     "hosting_per_hour": _hosting_per_hour,
     "largest_batch": lambda of: of.batch,
     "memory_bandwidth_ratio": _memory_bandwidth_ratio,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - read when a Struct is made
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -40,11 +41,9 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
     def replace(self, **arguments: Any) -> Scenario:
         """Copy the scenario with other arguments of its evaluation."""
-        if self.training:
-            return msgspec.structs.replace(
-                self, training={**self.training, **arguments}
-            )
-        return msgspec.structs.replace(self, serving={**self.serving, **arguments})
+        kind = "training" if self.training else "serving"
+        changed = {**getattr(self, kind), **arguments}
+        return msgspec.structs.replace(self, **{kind: changed})
 
 
 def read_scenarios() -> dict[str, Scenario]:
@@ -53,10 +52,8 @@ def read_scenarios() -> dict[str, Scenario]:
     folder = bundled_folder() / "article" / "scenarios"
     for file in sorted(folder.glob("*.toml")):
         document = tomllib.loads(file.read_text(encoding="utf-8"))
-        setups = {
-            "serving": document.get("setups", {}),
-            "training": document.get("training", {}),
-        }
+        training = document.get("training", {})
+        setups = {"serving": document.get("setups", {}), "training": training}
         for id_, table in document["rows"].items():
             if id_ in scenarios:
                 raise ValueError(f"{file.name}: there is another scenario for `{id_}`")
@@ -144,6 +141,10 @@ class Inputs:
     def evaluated(self) -> EvaluationDocument | TrainingDocument:
         """Whichever of the two the scenario asks for."""
         return self.training if self._scenario.training else self.evaluation
+
+    def figure(self, path: str, what: str) -> float:
+        """Read a figure of the evaluation, which has to be known."""
+        return float(known(attrgetter(path)(self.evaluated), what))
 
     @cached_property
     def parts(self) -> tuple[tuple[str, Inputs], ...]:

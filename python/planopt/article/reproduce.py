@@ -15,7 +15,6 @@ from planopt.options import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from planopt.article.inputs import Scenario
 
@@ -38,14 +37,10 @@ class Published(Struct, frozen=True, kw_only=True):
     note: str
 
 
-def seed_figures_file() -> Path:
-    """Table of the article's figures."""
-    return bundled_folder() / "article" / "seed-figures.csv"
-
-
 def published_figures() -> tuple[Published, ...]:
-    """Read the table, in its order."""
-    with seed_figures_file().open(encoding="utf-8", newline="") as file:
+    """Read the table of the article's figures, in its order."""
+    table = bundled_folder() / "article" / "seed-figures.csv"
+    with table.open(encoding="utf-8", newline="") as file:
         return tuple(map(_published, csv.DictReader(file)))
 
 
@@ -96,13 +91,11 @@ def reproduce(
     >>> rows["tp8-token-330"]["ours"]
     44.5336
     """
-    published = published_figures()
-    asked = Asked("reproduce", {"topic": topic})
-    wanted = asked.values().get("topic")
+    wanted = Asked("reproduce", {"topic": topic}).values().get("topic")
     scenarios = read_scenarios()
     return [
         _row(figure, scenarios[figure.id], catalog)
-        for figure in published
+        for figure in published_figures()
         if wanted in (None, figure.topic)
     ]
 
