@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from typing_extensions import Self
 
@@ -186,6 +187,20 @@ class InternalError(PlanoptError):
     """A fault of planopt itself."""
 
     exit_code = 70
+
+
+@contextmanager
+def needing(package: str, extra: str, **told: str) -> Iterator[None]:
+    """Make of a package that is not installed an error with the extra that has it."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError.of(
+            "E905",
+            f"the package {package} is not installed",
+            help=f"pip install 'planopt[{extra}]'",
+            **told,
+        ) from error
 
 
 def _around(line: str, column: int) -> tuple[str, int]:

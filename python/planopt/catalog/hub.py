@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from planopt.errors import InputError
+from planopt.errors import InputError, needing
 
 FILES = ("config.json", "model.safetensors.index.json")
 """What says the shape of a model, and how many bytes are stored."""
@@ -22,17 +22,10 @@ def fetched(repository: str) -> str:
 
     Without `huggingface_hub` it is E905; E006 where the Hub does not give the files.
     """
-    try:
+    accepted = "a config.json on this machine, which needs no package"
+    told = {"field": "--online", "value": repository}
+    with needing("huggingface_hub", "online", accepted=accepted, **told):
         from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise InputError.of(
-            "E905",
-            "the package huggingface_hub is not installed",
-            field="--online",
-            value=repository,
-            accepted="a config.json on this machine, which needs no package",
-            help="pip install 'planopt[online]'",
-        ) from error
     try:
         found = Path(snapshot_download(repository, allow_patterns=[*FILES]))
         return str(found.parents[1])  # What stands in its cache for the repository.

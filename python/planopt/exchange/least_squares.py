@@ -9,17 +9,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from planopt.errors import InputError
+from planopt.errors import needing
 
-try:
+with needing("scipy", "exchange"):
     import numpy as np
     from scipy import optimize
-except ImportError as error:
-    raise InputError.of(
-        "E905",
-        "the package scipy is not installed",
-        help="pip install 'planopt[exchange]'",
-    ) from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

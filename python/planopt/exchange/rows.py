@@ -5,23 +5,31 @@ from __future__ import annotations
 import csv
 import io
 import json
-from itertools import islice
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
-from planopt.errors import InputError
+from planopt.errors import InputError, needing
 from planopt.files import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import TypeAlias
+
+    Rows: TypeAlias = Sequence[Mapping[str, object]]
 
 CHUNK = 65_536
 """Rows that are in memory as a table at one time."""
 
 
-def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+def write_rows(path: Path, rows: Rows) -> None:
     """Write rows in the form that the file's name asks for."""
-    writers = {".parquet": _parquet, ".arrow": _arrow, ".csv": _csv, ".json": _json}
+    writers: dict[str, Callable[[IO[bytes], Rows], None]] = {
+        ".parquet": partial(_tables, form="parquet"),
+        ".arrow": partial(_tables, form="arrow"),
+        ".csv": _csv,
+        ".json": _json,
+    }
     write = writers.get(path.suffix)
     if write is None:
         raise InputError.of(
@@ -31,48 +39,27 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
             value=str(path),
             accepted="a file that ends in " + ", ".join(writers),
         )
-    try:
-        with replacing(path, field="--out") as file:
-            write(file, rows)
-    except ImportError as error:
-        raise InputError.of(
-            "E905",
-            "the package pyarrow is not installed",
-            field="--out",
-            value=str(path),
-            accepted=".csv or .json, which need no package",
-            help="pip install 'planopt[arrow]'",
-        ) from error
+    told = {"field": "--out", "value": str(path)}
+    accepted = ".csv or .json, which need no package"
+    needed = needing("pyarrow", "arrow", accepted=accepted, **told)
+    with needed, replacing(path, field="--out") as file:
+        write(file, rows)
 
 
-def _chunks(
-    rows: Iterable[Mapping[str, object]],
-) -> Iterator[list[Mapping[str, object]]]:
-    left = iter(rows)
-    while chunk := list(islice(left, CHUNK)):
-        yield chunk
-
-
-def _parquet(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
+def _tables(file: IO[bytes], rows: Rows, form: str) -> None:
+    """Write rows chunk by chunk, as Parquet or in Arrow's own form."""
     import pyarrow
     import pyarrow.parquet
 
+    forms = {"parquet": pyarrow.parquet.ParquetWriter, "arrow": pyarrow.ipc.new_file}
     schema = pyarrow.Table.from_pylist(list(rows[:CHUNK])).schema
-    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
-        for chunk in _chunks(rows):
+    with forms[form](file, schema) as writer:
+        for start in range(0, len(rows), CHUNK):
+            chunk = list(rows[start : start + CHUNK])
             writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
 
 
-def _arrow(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
-    import pyarrow
-
-    schema = pyarrow.Table.from_pylist(list(rows[:CHUNK])).schema
-    with pyarrow.ipc.new_file(file, schema) as writer:
-        for chunk in _chunks(rows):
-            writer.write_table(pyarrow.Table.from_pylist(chunk, schema=schema))
-
-
-def _csv(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
+def _csv(file: IO[bytes], rows: Rows) -> None:
     text = io.TextIOWrapper(file, newline="", encoding="utf-8")
     writer = csv.DictWriter(text, list(rows[0]) if rows else [])
     writer.writeheader()
@@ -80,5 +67,5 @@ def _csv(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
     text.detach()
 
 
-def _json(file: IO[bytes], rows: Sequence[Mapping[str, object]]) -> None:
+def _json(file: IO[bytes], rows: Rows) -> None:
     file.write((json.dumps(list(rows), indent=1) + "\n").encode())

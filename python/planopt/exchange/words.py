@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planopt.errors import InputError
+from planopt.errors import InputError, needing
 from planopt.files import read
 from planopt.toml import loads
 
@@ -108,15 +108,9 @@ def content(what: str) -> tuple[str, Mapping[str, object] | None]:
 
 
 def _yaml(text: str) -> object:
-    try:
+    accepted = "JSON or TOML, which need no package"
+    with needing("pyyaml", "exchange", accepted=accepted):
         import yaml
-    except ImportError as error:
-        raise InputError.of(
-            "E905",
-            "the package pyyaml is not installed",
-            accepted="JSON or TOML, which need no package",
-            help="pip install 'planopt[exchange]'",
-        ) from error
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:

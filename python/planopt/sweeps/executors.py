@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog.open import bundled_folder
-from planopt.errors import InputError
+from planopt.errors import InputError, needing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,20 +47,16 @@ def executor_on(place: str) -> Iterator[Executor]:
 
 @contextmanager
 def _dask(address: str) -> Iterator[Executor]:
-    try:
+    with needing("dask", "dask", accepted=_ACCEPTED, field="--on", value="dask"):
         import distributed
-    except ImportError as error:
-        raise _not_installed("dask") from error
     with distributed.Client(f"tcp://{address}", set_as_default=False) as client:
         yield client.get_executor(pure=False, retries=RETRIES)
 
 
 @contextmanager
 def _ray(address: str) -> Iterator[Executor]:
-    try:
+    with needing("ray", "ray", accepted=_ACCEPTED, field="--on", value="ray"):
         import ray
-    except ImportError as error:
-        raise _not_installed("ray") from error
     with _where_no_module_is():
         ray.init(
             address="auto" if address == "auto" else f"ray://{address}",
@@ -96,14 +92,3 @@ class _Ray(Executor):
         task = ray.remote(fn).options(num_cpus=1, max_retries=RETRIES)
         future: Future[Any] = task.remote(*args, **kwargs).future()
         return future
-
-
-def _not_installed(name: str) -> InputError:
-    return InputError.of(
-        "E905",
-        f"the package {name} is not installed",
-        field="--on",
-        value=name,
-        accepted=_ACCEPTED,
-        help=f"pip install 'planopt[{name}]'",
-    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct, structs
 from msgspec.json import decode
 
-from planopt.errors import InputError
+from planopt.errors import InputError, needing
 from planopt.files import replacing, unwritable, write
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ class Evaluated(Struct, frozen=True):
     rows: list[Row]
 
 
-class Manifest(Struct, frozen=True):
-    """What a folder was made for."""
-
+class _Manifest(Struct, frozen=True):
     fingerprint: str
 
 
@@ -68,14 +66,17 @@ class Parts:
     @classmethod
     def of(cls, study: Study, out: str) -> Parts:
         """Open the folder of a study, or make it."""
-        _arrow()
+        accepted = "an installation with the extra `sweep`"
+        told = {"field": "--out", "value": "pyarrow"}
+        with needing("pyarrow", "sweep", accepted=accepted, **told):
+            import pyarrow.parquet  # noqa: F401 - later steps need it
         parts = cls(Path(out))
         with unwritable(out, field="--out"):
             parts.folder.mkdir(parents=True, exist_ok=True)
-            known = parts.manifest()
+            known = parts._fingerprint()
         if known is None:
             parts._write_manifest(study)
-        if known is not None and known.fingerprint != study.fingerprint():
+        elif known != study.fingerprint():
             raise InputError.of(
                 "E008",
                 "the folder holds parts of another study",
@@ -85,14 +86,6 @@ class Parts:
                 help="a changed study, catalog or chunk needs a folder of its own",
             )
         return parts
-
-    def manifest(self) -> Manifest | None:
-        """Read what the folder was made for, if anything."""
-        path = self.folder / MANIFEST
-        if not path.exists():
-            return None
-        with _as_written(path):
-            return decode(path.read_bytes(), type=Manifest)
 
     def path(self, index: int) -> Path:
         """Where a chunk is written."""
@@ -111,9 +104,9 @@ class Parts:
         rows = [{**shared, **row} for row in found.rows]
         empty = pyarrow.table({"case": pyarrow.array([], pyarrow.int64())})
         table = pyarrow.Table.from_pylist(rows) if rows else empty
-        tally = {**structs.asdict(found)}
+        tally = structs.asdict(found) | shared
         del tally["rows"]
-        tally.update(chunk=chunk.index, start=chunk.start, end=chunk.end, **shared)
+        tally |= {"chunk": chunk.index, "start": chunk.start, "end": chunk.end}
         tally["fingerprint"] = self._fingerprint()
         table = table.replace_schema_metadata({TALLY: json.dumps(tally).encode()})
         with replacing(self.path(chunk.index), field="--out") as file:
@@ -152,9 +145,13 @@ class Parts:
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
         return path
 
-    def _fingerprint(self) -> str:
-        known = self.manifest()
-        return "" if known is None else known.fingerprint
+    def _fingerprint(self) -> str | None:
+        """Read what the folder was made for, if anything."""
+        path = self.folder / MANIFEST
+        if not path.exists():
+            return None
+        with _as_written(path):
+            return decode(path.read_bytes(), type=_Manifest).fingerprint
 
     def _write_manifest(self, study: Study) -> None:
         told = {
@@ -201,18 +198,3 @@ def _as_written(path: Path) -> Iterator[None]:
             accepted="files as the study wrote them",
             help="remove that file: the sweep makes what is missing",
         ) from error
-
-
-def _arrow() -> None:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise InputError.of(
-            "E905",
-            "the package pyarrow is not installed",
-            field="--out",
-            value="pyarrow",
-            accepted="an installation with the extra `sweep`",
-            help="pip install 'planopt[sweep]'",
-        ) from error
-    del pyarrow

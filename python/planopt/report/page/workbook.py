@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planopt.documents.fleet import FleetPlan
 from planopt.documents.plan import Plan, TrainingPlan
-from planopt.errors import InputError
+from planopt.errors import needing
 from planopt.report.page.tables import sections
 from planopt.units import (
     HOURS_PER_YEAR,
@@ -48,16 +48,9 @@ _RATES = {
 
 def workbook(plan: PlanDocument) -> bytes:
     """Write a plan as a workbook of Excel or LibreOffice, by XlsxWriter (else E905)."""
-    try:
+    accepted = "--csv, which needs no package"
+    with needing("xlsxwriter", "xlsx", accepted=accepted, field="--xlsx"):
         import xlsxwriter
-    except ImportError as error:
-        raise InputError.of(
-            "E905",
-            "the package xlsxwriter is not installed",
-            field="--xlsx",
-            accepted="--csv, which needs no package",
-            help="pip install 'planopt[xlsx]'",
-        ) from error
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
         if plan.provenance:
