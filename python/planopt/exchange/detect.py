@@ -67,21 +67,18 @@ _COLUMNS = 4
 
 def cards_of_rocm_smi(text: str) -> list[Card]:
     """Read `--showproductname --showmeminfo vram --json`."""
+    try:
+        tables = msgspec.json.decode(text, type=dict[str, dict[str, str]])
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return []
     cards = []
-    for key, card in sorted(_tables(text).items()):
+    for key, card in sorted(tables.items()):
         named = {name.lower(): value for name, value in card.items()}
         name = named.get("card series") or named.get("card model")
         if key.startswith("card") and name:
             memory = named.get("vram total memory (b)", "")
             cards.append(Card(name, float(memory) if memory.isdigit() else None))
     return cards
-
-
-def _tables(text: str) -> dict[str, dict[str, str]]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, dict[str, str]])
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return {}
 
 
 def memory_of_meminfo(text: str) -> float | None:
@@ -224,8 +221,7 @@ def _host(
             "link": min(slots, default=_USUAL_LINK),
             "nics": 1,
             **{
-                name: {"value": value, "source": "machine"}
-                for name, value in figures.items()
+                name: {"value": of, "source": "machine"} for name, of in figures.items()
             },
             "sources": {"machine": {"cite": cite, "date": date, "status": "assumed"}},
         }

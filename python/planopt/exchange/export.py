@@ -10,14 +10,7 @@ from planopt.documents.plan import Plan, TrainingPlan
 from planopt.errors import InputError
 from planopt.exchange.benchmark import load_script, load_steps
 from planopt.exchange.places import documents, placed, places, problems
-from planopt.exchange.render import (
-    Written,
-    comment,
-    nested,
-    one_line,
-    script,
-    yaml,
-)
+from planopt.exchange.render import Written, comment, nested, one_line, script, yaml
 from planopt.exchange.run_terms import training_role
 from planopt.exchange.say import say
 from planopt.exchange.terms import pool_roles, serving_roles
@@ -103,13 +96,14 @@ def export(
     files[BENCHMARK] = load_script(plan, roles[0], of)
     run = [role for role, _ in (*said, *paired)]
     files[README] = _readme(run, of, place, tuple(remarks), steps)
-    return Export(
-        tool=to,
-        version=of.version if place is None else place.version,
-        date=of.date if place is None else place.date,
-        files=files,
-        remarks=tuple(remarks),
-    )
+    return _export(to, place or of, files, tuple(remarks))
+
+
+def _export(
+    to: str, of: Tool | Place, files: dict[str, str], remarks: tuple[str, ...]
+) -> Export:
+    told = {"version": of.version, "date": of.date}
+    return Export(tool=to, files=files, remarks=remarks, **told)
 
 
 def server_of(plan: PlanDocument, to: str) -> Tool:
@@ -132,13 +126,7 @@ def _trained(plan: TrainingPlan, of: Tool) -> Export:
     flags = (*said.launcher, *program, *said.command)
     files = {"train.sh": script(head, of.start, flags, of.extra)}
     files[README] = _readme([role], of, None, said.remarks)
-    return Export(
-        tool=of.tool,
-        version=of.version,
-        date=of.date,
-        files=files,
-        remarks=said.remarks,
-    )
+    return _export(of.tool, of, files, said.remarks)
 
 
 def _said(

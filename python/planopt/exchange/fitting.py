@@ -99,21 +99,19 @@ def fit(
             figure=each.figure,
             load=each.load,
             measured_seconds=each.seconds,
-            before_seconds=first,
-            after_seconds=last,
+            before_seconds=was,
+            after_seconds=now,
         )
-        for each, first, last in zip(seen, before, after, strict=True)
+        for each, was, now in zip(seen, before, after, strict=True)
     )
-    first = median(
-        abs(each.before_seconds / each.measured_seconds - 1) for each in figures
-    )
-    last = median(
-        abs(each.after_seconds / each.measured_seconds - 1) for each in figures
+    first, last = (
+        median(abs(by / each.seconds - 1) for by, each in zip(told, seen, strict=True))
+        for told in (before, after)
     )
     if chosen and len(seen) <= len(chosen):
         remarks.append("as many factors as figures: nothing is left to check them by")
-    told = f"results: {len(seen)} figures, median error {first:.1%}, now {last:.1%}"
-    write_overlay(Path(out), {written: machine.text(chosen, told, date)}, force=force)
+    what = f"results: {len(seen)} figures, median error {first:.1%}, now {last:.1%}"
+    write_overlay(Path(out), {written: machine.text(chosen, what, date)}, force=force)
     return Fit(
         accelerator=card,
         engine=engine,

@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from planopt.documents.training import TrainingCandidate
     from planopt.exchange.tool import Terms
 
+SAME = (
+    *("tp", "pp", "vpp", "dp", "cp", "ep", "global_batch", "seq_len", "precision"),
+    *("optimizer", "mtp_modules", "lora_rank", "accelerators"),
+)
+"""Terms that are fields of a candidate by the same names."""
 EVEN = ("1f1b", "interleaved")
 SIXTEEN = ("bf16", "fp16")
+HELD = ("weights", "gradients", "optimizer", "activations", "overhead")
 
 
 def training_role(plan: TrainingPlan) -> Role:
@@ -23,7 +29,6 @@ def training_role(plan: TrainingPlan) -> Role:
     of, memory = deployment.candidate, deployment.evaluation.memory
     hosts = deployment.evaluation.hosts or deployment.hardware.hosts
     table = fact_of(plan, "models", deployment.model).table
-    world = of.accelerators
     shape = shape_of(table)
     layers, chunks = int(str(table.get("layers", 0))), of.pp * of.vpp
     left = layers % chunks or not layers
@@ -31,44 +36,32 @@ def training_role(plan: TrainingPlan) -> Role:
     step = (of.global_batch or 0) * (of.seq_len or 0)
     terms: Terms = {
         **shape,
+        **{name: getattr(of, name) for name in SAME},
         **_sharded(of),
         **_recomputed(of.recompute),
         "id": deployment.model,
         "shape": "of no one kind of layer" if not shape else "one",
-        "tp": of.tp,
         "sequence_parallel": "yes" if of.sequence_parallel else None,
         "no_sequence_parallel": None if of.tp == 1 or of.sequence_parallel else "yes",
-        "pp": of.pp,
         "pipeline": "yes" if of.pp > 1 else None,
         "even_stages": 0,
-        "vpp": of.vpp,
         "uneven": f"{layers} layers in {chunks} parts" if left and layers else None,
         "layers_of_chunk": None if left else layers // chunks,
         "schedule": of.schedule or "1f1b",
         "odd_schedule": None if of.schedule in (None, *EVEN) else of.schedule,
-        "dp": of.dp,
-        "cp": of.cp,
         "context_parallel": of.context_parallel if of.cp > 1 else None,
-        "ep": of.ep,
         "expert_tp_said": of.expert_tp if of.expert_tp != of.tp else None,
         "micro_batch": of.batch,
-        "global_batch": of.global_batch,
         "local_batch": (of.global_batch or 0) // of.dp if of.pp > 1 else of.batch,
-        "seq_len": of.seq_len,
         "steps": int((plan.request.tokens or 0) / step) or None if step else None,
-        "precision": of.precision,
         "sixteen": of.precision if of.precision in SIXTEEN else "bf16",
         "eight": "fp8" if of.precision == "fp8" else None,
         "four": "nvfp4" if of.precision == "nvfp4" else None,
         "gradients": None if gradients == "fp32" else gradients,
-        "optimizer": of.optimizer,
         "offload": "+".join(of.offload) or None,
         "offload_optimizer": "optimizer" if of.offload == ("optimizer",) else None,
-        "mtp_modules": of.mtp_modules,
-        "lora_rank": of.lora_rank,
         "hosts": hosts,
-        "accelerators": world,
-        "accelerators_of_host": world // hosts,
+        "accelerators_of_host": of.accelerators // hosts,
     }
     return Role(
         name="train",
@@ -81,13 +74,7 @@ def training_role(plan: TrainingPlan) -> Role:
         layout=of.layout,
         memory={}
         if memory is None
-        else {
-            "weights": memory.weights_bytes,
-            "gradients": memory.gradients_bytes,
-            "optimizer": memory.optimizer_bytes,
-            "activations": memory.activations_bytes,
-            "overhead": memory.overhead_bytes,
-        },
+        else {name: getattr(memory, f"{name}_bytes") for name in HELD},
     )
 
 
@@ -137,12 +124,10 @@ def shape_of(table: Mapping[str, object]) -> Terms:
     if not isinstance(blocks, (list, tuple)) or len(blocks) != 1:
         return {}
     attention, mlp = blocks[0].get("attention") or {}, blocks[0].get("mlp") or {}
-    if attention.get("kind") != "grouped" or mlp.get("kind") not in (
-        "dense",
-        "experts",
-    ):
+    kinds = attention.get("kind"), mlp.get("kind")
+    if kinds not in (("grouped", "dense"), ("grouped", "experts")):
         return {}
-    dense, layers = mlp["kind"] == "dense", table.get("layers")
+    experts, layers = mlp if mlp["kind"] == "experts" else {}, table.get("layers")
     grouped = attention.get("kv_heads") != attention.get("heads")
     return {
         "shape_layers": layers if isinstance(layers, int) else None,
@@ -153,10 +138,10 @@ def shape_of(table: Mapping[str, object]) -> Terms:
         "shape_kv_heads": _size(attention.get("kv_heads")) if grouped else None,
         "shape_head_dim": _size(attention.get("head_dim")),
         "shape_vocabulary": _size(table.get("vocabulary")),
-        "shape_experts": None if dense else _size(mlp.get("experts")),
-        "shape_active": None if dense else _size(mlp.get("active")),
-        "shape_expert_width": None if dense else _size(mlp.get("width")),
-        "shape_shared_width": None if dense else _size(mlp.get("shared_width")),
+        "shape_experts": _size(experts.get("experts")),
+        "shape_active": _size(experts.get("active")),
+        "shape_expert_width": _size(experts.get("width")),
+        "shape_shared_width": _size(experts.get("shared_width")),
         "shape_gated": "yes" if mlp.get("gated") else None,
         "shape_norm": str(table.get("norm")),
         "shape_untied": None if table.get("tied") else "yes",

@@ -12,6 +12,7 @@ from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.documents.parts import Rejection
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
+from planopt.exchange.tool import count_of
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
 from planopt.planning.pipeline import answered
@@ -243,20 +244,17 @@ def _layout(
     remarks: list[str] = []
     visible = environment.get("CUDA_VISIBLE_DEVICES", "")
     cards = len(str(terms.get("even_split") or visible or "0").split(","))
-    tp, pp = _int(terms, "tp"), _int(terms, "pp")
-    dp = terms.get("dp", 1)
-    copies = _int(terms, "copies")
+    tp, pp, copies = (count_of(terms, name) for name in ("tp", "pp", "copies"))
+    ranks = count_of(terms, "ranks", 0)
+    dp = ranks if ranks and terms.get("dp") == "ranks" else count_of(terms, "dp")
     if terms.get("copies_share"):
         dp, copies = copies, 1
-    ranks = terms.get("ranks")
-    if ranks is not None:
-        dp = int(str(ranks)) if dp == "ranks" else int(str(dp))
-        tp = int(str(ranks)) // dp
+    if ranks:
+        tp = ranks // dp
         if tp * dp != ranks:
             raise InputError.of(
                 "E304", "groups of attention do not divide the ranks", value=dp
             )
-    dp = int(str(dp))
     if "layers_on_accelerators" in terms or "split" in terms or "even_split" in terms:
         cards = int(str(beside.get("accelerators_per_host", cards)))
         split = terms.get("split", "layer")
@@ -264,11 +262,11 @@ def _layout(
         tp, pp = (1, 1) if split == "none" else (tp, pp)
         if cards == 1 and not visible and "even_split" not in terms:
             remarks.append("one card is assumed; say --accelerators-per-host N")
-    if dp > 1 and not experts and ranks is None:
+    if dp > 1 and not experts and not ranks:
         dp, copies = 1, dp * copies
-    ep = tp * dp if terms.get("ep") == "ranks" else _int(terms, "ep")
-    layout = {"tp": tp, "pp": pp, "cp": _int(terms, "cp"), "dp": dp, "ep": ep}
-    layout["dp_attention"] = layout.pop("dp")
+    ep = tp * dp if terms.get("ep") == "ranks" else count_of(terms, "ep")
+    layout = {"tp": tp, "pp": pp, "cp": count_of(terms, "cp")}
+    layout |= {"ep": ep, "dp_attention": dp}
     said: dict[str, object] = {name: each for name, each in layout.items() if each > 1}
     if copies > 1:
         said["replicas"] = copies
@@ -286,7 +284,7 @@ def _formats(
     on = terms.get("layers_on_accelerators")
     stages = int(str(layout.get("pp", 1)))
     away = max(layers - on, 0) if isinstance(on, int) and on >= 0 else 0
-    away = _int(terms, "offload_experts", 0) or away
+    away = count_of(terms, "offload_experts", 0) or away
     method, adapters = terms.get("draft_method"), terms.get("lora_adapters")
     draft = terms.get("draft_model") if method == "model" else method
     return {
@@ -303,17 +301,12 @@ def _formats(
 def _sequences(terms: Terms, layout: dict[str, object]) -> tuple[int, int | None]:
     """Return how many sequences may run, and how long one may be."""
     dp = int(str(layout.get("dp_attention", 1)))
-    of_group = terms.get("sequences_of_group")
-    most = terms.get("sequences", MOST_SEQUENCES)
-    sequences = int(str(of_group)) * dp if of_group is not None else int(str(most))
-    micro = terms.get("micro_batch_of_group")
-    if micro is not None:
-        layout["in_flight"] = max(sequences // (int(str(micro)) * dp), 1)
-    slots = terms.get("context_of_slots")
-    context = int(str(slots)) // max(sequences, 1) if slots else terms.get("context")
+    sequences = count_of(terms, "sequences", MOST_SEQUENCES)
+    if "sequences_of_group" in terms:
+        sequences = count_of(terms, "sequences_of_group") * dp
+    if "micro_batch_of_group" in terms:
+        micro = count_of(terms, "micro_batch_of_group")
+        layout["in_flight"] = max(sequences // (micro * dp), 1)
+    slots = count_of(terms, "context_of_slots", 0)
+    context = slots // max(sequences, 1) if slots else terms.get("context")
     return sequences, context if isinstance(context, int) and context > 0 else None
-
-
-def _int(terms: Terms, name: str, usual: int = 1) -> int:
-    value = terms.get(name)
-    return int(str(value)) if value is not None else usual

@@ -19,6 +19,8 @@ LISTEN = "0.0.0.0"
 """Other machines are to reach a server."""
 SIXTEEN_BITS = ("bf16", "fp16", "fp32")
 DENSE = ("dense", "none")
+SAME = ("tp", "pp", "cp", "dp", "ep", "overlap", "accelerators")
+"""Terms that are fields of a candidate by the same names."""
 
 
 class Role(Struct, frozen=True, kw_only=True):
@@ -93,12 +95,11 @@ def serving_roles(plan: Plan) -> list[Role]:
 def pool_roles(plan: Plan) -> list[Role]:
     """List the two pools that a plan has beside what it buys."""
     pools = plan.disaggregated
-    named = (
-        () if pools is None else (("prefill", pools.prefill), ("decode", pools.decode))
-    )
+    if pools is None:
+        return []
     return [
         _role(plan, name, pool.candidate, pool.evaluation, pool.replicas)
-        for name, pool in named
+        for name, pool in (("prefill", pools.prefill), ("decode", pools.decode))
         if pool.evaluation is not None
     ]
 
@@ -152,20 +153,14 @@ def _layout(of: Candidate, hosts: int) -> Terms:
     split = {(False, False): "none", (True, False): "row", (False, True): "layer"}
     groups = hosts > 1 and of.dp > 1 and of.dp % hosts == 0
     return {
-        "tp": of.tp,
-        "pp": of.pp,
-        "cp": of.cp,
-        "dp": of.dp,
-        "ep": of.ep,
+        **{name: getattr(of, name) for name in SAME},
         "ranks": ranks,
         "expert_tp": ranks // of.ep if of.ep > 1 else None,
         "pipeline": "yes" if of.pp > 1 else "no",
-        "overlap": of.overlap,
         "in_flight": None if of.in_flight == of.pp else of.in_flight,
         "hosts": hosts,
         "group_hosts": hosts if of.dp == 1 else None,
         "groups_of_host": of.dp // hosts if groups else None,
-        "accelerators": of.accelerators,
         "accelerators_of_host": -(-of.accelerators // hosts),
         "accelerators_of_hosts": of.accelerators // hosts if hosts > 1 else None,
         "split": split.get((of.tp > 1, of.pp > 1), "rows and layers"),

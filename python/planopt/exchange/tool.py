@@ -148,6 +148,12 @@ def tool(name: str) -> Tool:
     return msgspec.convert(tomllib.loads(text), Tool, strict=False)
 
 
+def count_of(terms: Terms, name: str, usual: int = 1) -> int:
+    """Return a term that counts, and what is usual where it is not said."""
+    value = terms.get(name)
+    return usual if value is None else int(str(value))
+
+
 @cache
 def _listed(name: str) -> Listed:
     content = (TOOLS / f"{name}.flags.json").read_bytes()

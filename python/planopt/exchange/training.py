@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.errors import Diagnostic, InputError
 from planopt.exchange.run_terms import shape_of
+from planopt.exchange.tool import count_of
 from planopt.options import Asked, only
 from planopt.planning.pipeline import answered
 from planopt.planning.training import Training
@@ -48,12 +50,7 @@ def read_training(
 ) -> Run:
     """Read a run as options of `evaluate training`."""
     terms = hearing.terms
-    given = terms.get
-
-    def number(name: str, usual: int = 1) -> int:
-        value = given(name)
-        return usual if value is None else int(str(value))
-
+    given, number = terms.get, partial(count_of, terms)
     tp, pp, cp = number("tp"), number("pp"), number("cp")
     micro = number("micro_batch")
     if "local_batch" in terms and "micro_batch" not in terms:
@@ -78,21 +75,17 @@ def read_training(
             help="say --accelerators-per-host and --hosts beside it",
         )
     model = _model(terms, beside, catalog)
+    degrees = {"tp": tp, "pp": pp, "cp": cp, "dp": dp, "ep": number("ep")}
     options: dict[str, object] = {
         "model": model,
-        "tp": tp,
-        "pp": pp,
-        "cp": cp,
-        "dp": dp,
-        "ep": number("ep"),
+        **degrees,
         "vpp": _chunks(terms, pp, catalog.model(str(model)).layers),
         "micro_batch": micro,
         "sequence_parallel": (tp > 1 and given("sequence_parallel") == "yes") or None,
         "expert_tp": given("expert_tp_said"),
         "schedule": given("schedule") if pp > 1 else None,
         "precision": next(filter(None, map(given, PRECISIONS)), None),
-        "gradients": given("gradients"),
-        "optimizer": given("optimizer"),
+        **{name: given(name) for name in ("gradients", "optimizer")},
         "offload": given("offload_optimizer"),
         "recompute": _recompute(terms),
         "framework": of.framework,
