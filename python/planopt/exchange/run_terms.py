@@ -36,11 +36,11 @@ def training_role(plan: TrainingPlan) -> Role:
     step = (of.global_batch or 0) * (of.seq_len or 0)
     terms: Terms = {
         **shape,
-        **{name: getattr(of, name) for name in SAME},
         **_sharded(of),
         **_recomputed(of.recompute),
         "id": deployment.model,
         "shape": "of no one kind of layer" if not shape else "one",
+        **{name: getattr(of, name) for name in SAME},
         "sequence_parallel": "yes" if of.sequence_parallel else None,
         "no_sequence_parallel": None if of.tp == 1 or of.sequence_parallel else "yes",
         "pipeline": "yes" if of.pp > 1 else None,
