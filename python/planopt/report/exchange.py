@@ -10,6 +10,8 @@ from planopt.report.style import good, head, warn
 from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from planopt.documents.exchange import (
         Acceptance,
         Detection,
@@ -31,33 +33,31 @@ def render_import(found: ImportDocument, *, details: bool = False) -> Report:
     told = " ".join(
         f"--{name.replace('_', '-')} {each}" for name, each in found.options.items()
     )
-    first: list[Block] = [
-        head(f"{found.model}, as flags of {found.tool} {found.version} say it"),
-        Sentence(f"{len(understood)} flags understood: {told}"),
-    ]
-    if harmless:
-        first.append(Sentence(f"no matter: {' '.join(harmless)}"))
+    said = [f"{len(understood)} flags understood: {told}"]
+    said += [f"no matter: {' '.join(harmless)}"] if harmless else []
     if found.sequences:
-        first.append(
-            Sentence(f"{count(found.sequences)} sequences of full context fit")
-        )
-    first += [Sentence(f"! {each}") for each in found.remarks]
-    evaluation = found.serving or found.training
-    whole: list[Block] = [*first, ""]
-    if evaluation is not None:
+        said.append(f"{count(found.sequences)} sequences of full context fit")
+    whole: list[Block] = [
+        head(f"{found.model}, as flags of {found.tool} {found.version} say it"),
+        *map(Sentence, said),
+        *_remarks(found.remarks),
+        "",
+    ]
+    if (evaluation := found.serving or found.training) is not None:
         whole.append(str(render_evaluation(evaluation, details=details)))
-    if found.better is not None:
-        other = found.better
-        whole += [
-            "",
-            Sentence(
-                f"better on the same accelerators: {other.replicas} x {other.layout}, "
-                f"batch {other.batch}, {rate(other.tokens_per_second)} tok/s"
-            ),
-        ]
+    if (other := found.better) is not None:
+        better = (
+            f"better on the same accelerators: {other.replicas} x {other.layout}, "
+            f"batch {other.batch}, {rate(other.tokens_per_second)} tok/s"
+        )
+        whole += ["", Sentence(better)]
     if found.elsewhere:
         whole += ["", *_elsewhere(found, details=details)]
     return Report(*whole)
+
+
+def _remarks(every: Iterable[str]) -> Iterable[Block]:
+    return (Sentence(f"! {each}") for each in every)
 
 
 def _elsewhere(found: ImportDocument, *, details: bool) -> list[Block]:
@@ -103,28 +103,23 @@ def render_acceptance(found: Acceptance) -> Report:
         for each in found.promises
     ]
     columns = ("PROMISE", ">ASKED", ">PREDICTED", ">MEASURED", ">MARGIN", "OUTCOME")
-    blocks: list[Block] = [
+    terms = [
+        (
+            each.name + _mostly(each.most_of_it),
+            duration(each.predicted_seconds),
+            duration(each.measured_seconds),
+            f"{each.ratio:.2f} x",
+        )
+        for each in found.terms
+    ]
+    return Report(
         head(f"{_HEADS[found.outcome]}, by {found.tool}"),
         Table(columns, promises),
-    ]
-    blocks += [
-        Sentence(f"! {each.name}: {each.why}") for each in found.promises if each.why
-    ]
-    if found.terms:
-        rows = [
-            (
-                each.name + _mostly(each.most_of_it),
-                duration(each.predicted_seconds),
-                duration(each.measured_seconds),
-                f"{each.ratio:.2f} x",
-            )
-            for each in found.terms
-        ]
-        blocks += ["", Table(("TERM", ">PREDICTED", ">MEASURED", ">RATIO"), rows)]
-    if found.off is not None:
-        blocks.append(Sentence(f"furthest off: {found.off}"))
-    blocks += [Sentence(f"! {each}") for each in found.remarks]
-    return Report(*blocks)
+        *_remarks(f"{each.name}: {each.why}" for each in found.promises if each.why),
+        Section("", Table(("TERM", ">PREDICTED", ">MEASURED", ">RATIO"), terms)),
+        *([] if found.off is None else [Sentence(f"furthest off: {found.off}")]),
+        *_remarks(found.remarks),
+    )
 
 
 def _mostly(part: str | None) -> str:
@@ -182,7 +177,7 @@ def render_fit(found: Fit) -> Report:
         Section("", Table(("FACTOR", ">OF BEFORE", ""), factors)),
         *(Sentence(f"as before: {each.what}: {each.why}") for each in found.unchanged),
         Section("", Table(columns, figures)),
-        *(Sentence(f"! {each}") for each in found.remarks),
+        *_remarks(found.remarks),
         "",
         Sentence(f"Written to {found.overlay}. Use it with: {use}", ""),
     )
@@ -203,12 +198,10 @@ def render_detection(found: Detection) -> Report:
         blocks.append(f"  {each.count} x {each.name}{link}: {known}")
     if not found.found:
         blocks.append("  no accelerators were found")
-    blocks += [Sentence(f"! {each}") for each in found.remarks]
-    if found.own:
-        beside = f" --catalog {found.overlay}" if found.overlay else ""
-        blocks += ["", f"--own {found.own}{beside}"]
-        if not found.overlay:
-            blocks.append(
-                Sentence("add its host, or --out DIR for one like this machine")
-            )
+    blocks += _remarks(found.remarks)
+    if found.own and found.overlay:
+        blocks += ["", f"--own {found.own} --catalog {found.overlay}"]
+    elif found.own:
+        hosts = "add its host, or --out DIR for one like this machine"
+        blocks += ["", f"--own {found.own}", Sentence(hosts)]
     return Report(*blocks)

@@ -21,11 +21,6 @@ from planopt.report.numbers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planopt.documents.explanations import (
-        Alternative,
-        RiskOfPlan,
-        TrainingAlternative,
-    )
     from planopt.documents.plan import PlanDocument
 
 
@@ -42,11 +37,13 @@ def _per_million(usd: float | None) -> str:
 
 
 class Column(NamedTuple):
-    """A figure of each row: how people read it, and in what unit it is."""
+    """A figure of each row: what it is, in what unit, and how people read it."""
 
     title: str
     unit: str = ""
     told: Callable[..., str] = _text
+    of: str = ""
+    """Its field, where rows are what a plan has."""
 
     @property
     def is_number(self) -> bool:
@@ -67,19 +64,19 @@ class Section(NamedTuple):
 
     title: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[object]]
+    rows: Sequence[object]
+    """Cells, or what has fields by the names that columns are of."""
 
     def cells(self) -> Iterator[list[tuple[str, Figure]]]:
         """Yield rows: of each cell the title of its column, and its figure."""
         for row in self.rows:
+            fields = (getattr(row, column.of, None) for column in self.columns)
+            cells = row if isinstance(row, tuple) else tuple(fields)
             yield [
-                (
-                    column.title,
-                    cell
-                    if isinstance(cell, Figure)
-                    else Figure(cell, column.unit, column.told),
-                )
-                for column, cell in zip(self.columns, row, strict=True)
+                (column.title, cell)
+                if isinstance(cell, Figure)
+                else (column.title, Figure(cell, column.unit, column.told))
+                for column, cell in zip(self.columns, cells, strict=True)
             ]
 
 
@@ -139,21 +136,15 @@ def _promises(plan: PlanDocument) -> Section:
 
 def _bill(plan: PlanDocument) -> Section:
     columns = (
-        _OF,
-        Column("kind"),
-        Column("quantity", "", count),
-        Column("each", "USD", money),
-        Column("total", "USD", _whole),
-        Column("rent", "USD/h", money_per_hour),
-        Column("price from"),
+        Column("", of="name"),
+        Column("kind", of="kind"),
+        Column("quantity", "", count, "quantity"),
+        Column("each", "USD", money, "unit_price_usd"),
+        Column("total", "USD", _whole, "price_usd"),
+        Column("rent", "USD/h", money_per_hour, "usd_per_hour"),
+        Column("price from", of="source"),
     )
-    rows: list[tuple[object, ...]] = [
-        (
-            *(line.name, line.kind, line.quantity, line.unit_price_usd),
-            *(line.price_usd, line.usd_per_hour, line.source),
-        )
-        for line in plan.bill_of_materials
-    ]
+    rows: list[object] = [*plan.bill_of_materials]
     if rows:
         rows.append(("purchase", "sum", None, None, plan.price_usd, None, None))
     return Section("What to buy", columns, rows)
@@ -170,15 +161,14 @@ def _costs(plan: PlanDocument) -> Section:
 def _others(plan: PlanDocument) -> Iterator[Section]:
     """Yield what else there was, of a plan of either kind, or of none."""
     if plan.infeasibility is not None:
-        yield _changes(plan)
+        yield Section("Change one thing", _CHANGE, plan.infeasibility.nearest)
     if plan.scenarios is not None:
-        yield Section("Scenarios", _SCENARIOS, [*map(_risk, plan.scenarios.regret)])
+        yield Section("Scenarios", _SCENARIOS, plan.scenarios.regret)
     match plan:
         case Plan():
-            yield Section("Alternatives", _BUILD, [*map(_build, plan.alternatives)])
+            yield Section("Alternatives", _BUILD, plan.alternatives)
         case TrainingPlan():
-            clusters = [*map(_cluster, plan.alternatives)]
-            yield Section("Alternatives", _CLUSTER, clusters)
+            yield Section("Alternatives", _CLUSTER, plan.alternatives)
         case FleetPlan():
             periods = [
                 (f"period {each.period}", each.purchase_usd, each.rent_usd)
@@ -188,42 +178,27 @@ def _others(plan: PlanDocument) -> Iterator[Section]:
             yield Section("Periods", columns, periods)
 
 
-_PURCHASE, _WHY_NOT = Column("purchase", "USD", _whole), Column("why not")
+_SUMMARY, _WHY_NOT = Column("", of="summary"), Column("why not", of="why_not")
+_PURCHASE = Column("purchase", "USD", _whole, "price_usd")
 _BUILD = (
-    *(_OF, _PURCHASE, Column("TCO", "USD/h", money_per_hour)),
-    *(Column("power", "W", watts), _WHY_NOT),
+    *(_SUMMARY, _PURCHASE, Column("TCO", "USD/h", money_per_hour, "usd_per_hour")),
+    *(Column("power", "W", watts, "power_watts"), _WHY_NOT),
 )
 _CLUSTER = (
-    *(_OF, _PURCHASE, Column("days", "d", rate), Column("MFU", "", percent)),
-    _WHY_NOT,
+    *(_SUMMARY, _PURCHASE, Column("days", "d", rate, "days")),
+    *(Column("MFU", "", percent, "mfu"), _WHY_NOT),
 )
-
-
+_CHANGE = (
+    *(Column("", of="typed"), Column("price", "USD", _whole, "price_usd")),
+    Column("with", of="summary"),
+)
 _SCENARIOS = (
-    *(_OF, Column("best", "", percent), Column("holds", "", percent)),
-    *(Column(f"cost {at}", "USD", _whole) for at in ("P50", "P80", "P95", "CVaR95")),
-    *(Column(f"regret {at}", "USD", _whole) for at in ("P50", "P80", "P95")),
+    *(_SUMMARY, Column("best", "", percent, "p_best")),
+    Column("holds", "", percent, "p_holds"),
+    *(Column(f"cost P{at}", "USD", _whole, f"price_usd_p{at}") for at in (50, 80, 95)),
+    Column("cost CVaR95", "USD", _whole, "cvar95_usd"),
+    *(
+        Column(f"regret P{at}", "USD", _whole, f"regret_usd_p{at}")
+        for at in (50, 80, 95)
+    ),
 )
-
-
-def _risk(each: RiskOfPlan) -> tuple[object, ...]:
-    costs = each.price_usd_p50, each.price_usd_p80, each.price_usd_p95
-    regrets = each.regret_usd_p50, each.regret_usd_p80, each.regret_usd_p95
-    return each.summary, each.p_best, each.p_holds, *costs, each.cvar95_usd, *regrets
-
-
-def _build(each: Alternative) -> tuple[object, ...]:
-    paid = each.price_usd, each.usd_per_hour
-    return each.summary, *paid, each.power_watts, each.why_not
-
-
-def _cluster(each: TrainingAlternative) -> tuple[object, ...]:
-    return each.summary, each.price_usd, each.days, each.mfu, each.why_not
-
-
-def _changes(plan: PlanDocument) -> Section:
-    why = plan.infeasibility
-    assert why is not None
-    columns = (_OF, Column("price", "USD", _whole), Column("with"))
-    rows = [(each.typed, each.price_usd, each.summary) for each in why.nearest]
-    return Section("Change one thing", columns, rows)
