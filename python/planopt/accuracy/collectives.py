@@ -46,8 +46,7 @@ def predict_collectives(
     rows: Iterable[CollectiveRow], assumptions: str
 ) -> Iterator[Outcome]:
     """Predict the microseconds of every all-reduce inside of a host."""
-    for row in rows:
-        yield _predict(row, assumptions)
+    return (_predict(row, assumptions) for row in rows)
 
 
 def _predict(row: CollectiveRow, assumptions: str) -> Outcome:

@@ -87,18 +87,15 @@ def _outcome(
     promise: Promise, result: Result, low: float, high: float
 ) -> tuple[Outcome, str | None]:
     asked, name = promise.asked, promise.name
-    if name in (*_TIMES, "deadline"):
-        if low > asked:
-            late = "too many requests failed" if low == math.inf else None
-            return "broken", late
-        if high <= asked:
-            return "kept", None
-        return "open", f"the result does not tell it: {_looked_for(name, result)}"
+    is_time = name in (*_TIMES, "deadline")
     value = result.counts.get(name)
-    if value is None:
-        return "open", f"the result does not tell it: {_looked_for(name, result)}"
-    if value >= asked * (1 - _ENDS):
+    if is_time and low > asked:
+        return "broken", "too many requests failed" if low == math.inf else None
+    reached = value is not None and value >= asked * (1 - _ENDS)
+    if (high <= asked) if is_time else reached:
         return "kept", None
+    if is_time or value is None:
+        return "open", f"the result does not tell it: {_looked_for(name, result)}"
     offered = result.counts.get("offered", math.inf)
     if name == "concurrency" or (name == "request_rate" and offered < asked):
         return "open", "the benchmark asked for less than was promised"
@@ -131,8 +128,7 @@ def _days(
     term = next(_terms(plan, result), None)
     if term is None or promise.predicted is None:
         return 0.0, math.inf
-    days = promise.predicted * term.ratio
-    return days, days
+    return (promise.predicted * term.ratio,) * 2
 
 
 def _terms(plan: Plan | TrainingPlan, result: Result) -> Iterator[Term]:
@@ -146,12 +142,9 @@ def _terms(plan: Plan | TrainingPlan, result: Result) -> Iterator[Term]:
     parts: tuple[tuple[TermName, str], ...] = (("decode", "tpot"), ("prefill", "ttft"))
     for name, figure in parts:
         seen, predicted = result.times.get(figure), _predicted(does, figure)
-        if seen is None or predicted is None:
-            continue
-        measured, _ = seen.usual
-        if measured:
+        if seen is not None and predicted is not None and (usual := seen.usual[0]):
             most = _largest(does) if name == "decode" else None
-            yield _term(name, predicted, measured, most)
+            yield _term(name, predicted, usual, most)
     seen, load = result.times.get("ttft"), does.ttft_seconds
     if seen is not None and load.p50 and load.p95:
         (low, high), (least, _) = seen.at(95), seen.at(50)

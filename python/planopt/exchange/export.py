@@ -170,12 +170,10 @@ def heading(
         f"GB of each accelerator: {', '.join(gigabytes)}",
     ]
     for each in plan.promises:
-        at = f" {each.percentile}" if each.percentile else ""
+        at, unit = (f" {said}" if said else "" for said in (each.percentile, each.unit))
+        asked_for = f"promised: {each.name}{at} {each.asked:.4g}{unit}"
         told = "not known" if each.predicted is None else f"{each.predicted:.4g}"
-        unit = f" {each.unit}" if each.unit else ""
-        lines.append(
-            f"promised: {each.name}{at} {each.asked:.4g}{unit}, predicted {told}{unit}"
-        )
+        lines.append(f"{asked_for}, predicted {told}{unit}")
     lines += [f"note: {each}" for each in remarks]
     lines += [] if asked is None else [f"by `{asked}`"]
     return lines
@@ -195,10 +193,8 @@ def _readme(
         over = "" if hosts == 1 else f" on {hosts} hosts each (NODE_RANK, HEAD)"
         instead = "instead: " if role.name == "prefill" else ""
         what = f"`sh {role.name}.sh`" if place is None else role.name
-        lines.append(
-            f"- {instead}{what}, {role.copies} x{over}: "
-            f"{role.layout} on {role.accelerator}"
-        )
+        laid_out = f"{role.copies} x{over}: {role.layout} on {role.accelerator}"
+        lines.append(f"- {instead}{what}, {laid_out}")
     if sum(role.copies for role in roles) > 1:
         lines.append("- a router in front of them, which sends requests evenly")
     lines += [f"- {each}" for each in steps]

@@ -78,13 +78,11 @@ class Machine:
 
     def range(self, factor: Factor) -> tuple[float, float] | None:
         """Tell what a factor may be; none where nothing is there to multiply."""
-        values = [
-            _value(table[key]) for table, key in self._places(factor, self._document)
-        ]
-        values = [each for each in values if factor.has(each)]
-        return (
-            (factor.least / max(values), factor.most / min(values)) if values else None
-        )
+        places = self._places(factor, self._document)
+        values = [*filter(factor.has, (_value(table[key]) for table, key in places))]
+        if not values:
+            return None
+        return factor.least / max(values), factor.most / min(values)
 
     def text(self, chosen: Mapping[str, float], software: str, date: str) -> str:
         """Write the assumptions with figures multiplied by factors that are not 1."""
@@ -100,9 +98,8 @@ class Machine:
         engine = _table(document, "engines", self._engine)
         kernels = _table(engine, "kernels")
         own = _table(document, "accelerators", self._card)
-        yield from (
-            _under(kernels, factor.kernels) if kernels else _under(own, factor.card)
-        )
+        own_kernels = kernels, factor.kernels
+        yield from _under(*(own_kernels if kernels else (own, factor.card)))
         yield from ((engine, key) for key in factor.engine if key in engine)
         link = _table(document, "links", self._link)
         messages = link or _table(document, "communication")
@@ -131,6 +128,6 @@ def _said(figure: object) -> object:
 
 def _value(figure: object) -> float:
     said = _said(figure)
-    return (
-        parse_quantity(said, "seconds") if isinstance(said, str) else float(f"{said}")
-    )
+    if isinstance(said, str):
+        return parse_quantity(said, "seconds")
+    return float(f"{said}")

@@ -58,11 +58,8 @@ def read_command(what: str, **options: object) -> ImportDocument:
     run = read(of, hearing, environment, beside, catalog)
     found = _tried(of, run, beside, catalog)
     said = str(hearing.terms.get("model", ""))
-    if (
-        of.subject == "serving"
-        and "weights" not in found.options
-        and (named := _QUANTISED.search(said))
-    ):
+    named = _QUANTISED.search(said) if of.subject == "serving" else None
+    if named and "weights" not in found.options:
         told = f"`{said}` is called {named[0]}: say --weights, or it is as published"
         found = replace(found, remarks=(*found.remarks, told))
     return replace(found, flags=tuple(hearing.heard), environment=environment)
@@ -130,7 +127,5 @@ def _program(of: Tool, words: list[str]) -> list[str]:
         field="--from",
         value=" ".join(words[:3]),
         accepted=", ".join(of.begins),
-        help=None
-        if whose is None
-        else f"it is one of {whose.name}: --from {whose.tool}",
+        help=f"it is one of {whose.name}: --from {whose.tool}" if whose else None,
     )

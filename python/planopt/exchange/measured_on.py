@@ -84,9 +84,8 @@ def under(result: Result, options: Mapping[str, object]) -> tuple[Options, str]:
     known = result.counts
     sizes = {"isl": known.get("prompt"), "osl": known.get("output")}
     load: Options = {name: max(round(each), 1) for name, each in sizes.items() if each}
-    tokens = (
-        f", {load['isl']} + {load['osl']} tokens" if len(load) == len(sizes) else ""
-    )
+    both = len(load) == len(sizes)
+    tokens = f", {load['isl']} + {load['osl']} tokens" if both else ""
     offered = known.get("offered", math.inf)
     users = known.get("concurrency", 0.5)
     if any(times.alone for times in result.times.values()):

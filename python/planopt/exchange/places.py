@@ -121,14 +121,13 @@ def _terms(
     asked = plan.request
     cards, hosts = _cards(role, "accelerators_of_host"), role.terms["hosts"]
     pool = role.terms["role"] if role.terms["role"] != "colocated" else None
-    slug = _slug(f"{role.name}-{role.model}")
     text = _script(place, of, role, said)
     for one, other in place.escapes.items():
         text = text.replace(one, other)
-    rate = asked.requests_per_second
+    rate, speed = asked.requests_per_second, asked.target_tokens_per_second
     return {
         "name": role.name,
-        "slug": slug,
+        "slug": _slug(f"{role.name}-{role.model}"),
         "graph": _slug(role.model),
         "model": role.terms["model"],
         "engine": of.tool,
@@ -148,11 +147,7 @@ def _terms(
         "users": None if rate is not None else asked.concurrency,
         "rate": rate,
         "ttft_ms": _milliseconds(asked.ttft_seconds),
-        "itl_ms": _milliseconds(
-            asked.ttft_seconds
-            and asked.target_tokens_per_second
-            and 1 / asked.target_tokens_per_second
-        ),
+        "itl_ms": _milliseconds(asked.ttft_seconds and speed and 1 / speed),
     }
 
 

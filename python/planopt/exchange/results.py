@@ -148,17 +148,16 @@ def read_result(path: str) -> Result:
 def _read(path: str, tool: Tool, named: object) -> Result:
     missing: list[str] = []
 
-    def number(
-        name: str, unit: float = 1.0, most: float = LARGEST_QUANTITY
-    ) -> float | None:
+    def number(name: str, most: float = LARGEST_QUANTITY) -> float | None:
         value = _at(named, name)
         if value is None:
             missing.append(name)
             return None
-        return _number(path, name, value, most) * unit
+        return _number(path, name, value, most)
 
+    most = {"offered": math.inf}
     read = {
-        figure: number(name, most=math.inf if figure == "offered" else LARGEST_QUANTITY)
+        figure: number(name, most.get(figure, LARGEST_QUANTITY))
         for figure, name in tool.counts.items()
     }
     for total in () if tool.per_request else ("prompt", "output"):
@@ -172,8 +171,9 @@ def _read(path: str, tool: Tool, named: object) -> Result:
         if names.median and (median := _at(named, names.median)) is not None:
             exact = _number(path, names.median, median) * names.unit
             levels.setdefault(50, (exact, exact))
+        mean = number(names.mean)
         times[figure] = Measured(
-            mean=number(names.mean, names.unit),
+            mean=None if mean is None else mean * names.unit,
             levels=tuple((at, *both) for at, both in sorted(levels.items())),
             alone=tool.alone,
         )
@@ -191,13 +191,10 @@ def _levels(
 ) -> Iterator[tuple[float, tuple[float, float]]]:
     for level in LEVELS if names.level else ():
         name = (names.level or "").format(p=f"{level:g}")
-        value = _at(named, name)
-        if value is not None:
+        if (value := _at(named, name)) is not None:
             both = value if isinstance(value, tuple) else (value, value)
-            low, high = (
-                _number(path, name, each, math.inf) * names.unit for each in both
-            )
-            yield level, (low, high)
+            low, high = (_number(path, name, each, math.inf) for each in both)
+            yield level, (low * names.unit, high * names.unit)
 
 
 def _number(
@@ -288,18 +285,10 @@ class _Series(Struct):
     values: list[tuple[float, str]]
 
 
-class _Matrix(Struct):
-    result: list[_Series]
-
-
-class _Range(Struct):
-    data: _Matrix
-
-
 def _prometheus(text: str) -> object:
     """Means, rates and percentiles of each metric over a range."""
     try:
-        series = msgspec.convert(_json(text), _Range).data.result
+        series = msgspec.convert(_at(_json(text), "data.result"), list[_Series])
         read = [
             (
                 each.metric,

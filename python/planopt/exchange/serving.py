@@ -122,9 +122,9 @@ class Server:
         used = memory.total_bytes - memory.kv_cache_bytes
         text = self.catalog.text("accelerators", accelerator.split("@")[0], "memory")
         number, _, unit = (text or "").partition(" ")
-        whole = (
-            float(number) * _BYTES[unit] if unit in _BYTES else memory.capacity_bytes
-        )
+        whole = memory.capacity_bytes
+        if unit in _BYTES:
+            whole = float(number) * _BYTES[unit]
         rooms = [memory.capacity_bytes - used]
         given = self.terms.get
         if isinstance(bytes_ := given("kv_bytes"), (int, float)):
@@ -135,9 +135,8 @@ class Server:
             rooms.append(share * whole - memory.weights_bytes)
         tokens = given("kv_tokens_of_group")
         if isinstance(tokens, (int, float)):
-            rooms.append(
-                memory.kv_cache_bytes * tokens / (held * (found.context_tokens or 1))
-            )
+            cached = held * (found.context_tokens or 1)
+            rooms.append(memory.kv_cache_bytes * tokens / cached)
         elif isinstance(share := given("share_of_free"), (int, float)):
             rooms.append(share * (whole - used))
         return min(rooms)
@@ -188,12 +187,12 @@ def speed_of(found: EvaluationDocument | TrainingDocument) -> float | None:
 def _too_large(found: EvaluationDocument, room: float) -> EvaluationDocument:
     memory = found.memory
     assert memory is not None
+    if not found.feasible:
+        return found
     message = (
         f"one sequence takes {memory.kv_cache_bytes / 1e9:.2f} GB of cache, and "
         f"{max(room, 0) / 1e9:.2f} GB are left of what the command gives"
     )
-    if not found.feasible:
-        return found
     rejection = Rejection(code="memory", message=message)
     return replace(found, feasible=False, rejections=(rejection,))
 
@@ -207,10 +206,9 @@ def _model(
         named = str(terms.get("model") or "")
         if "model" not in beside and not named:
             raise InputError.of("E304", "the command names no model", field="--model")
-        path = named.rstrip("/").startswith((".", "/", "$", "~"))
-        return beside.get("model") or (
-            named.rstrip("/").split("/")[-1] if path else named
-        ), None
+        if named.rstrip("/").startswith((".", "/", "$", "~")):
+            named = named.rstrip("/").split("/")[-1]
+        return beside.get("model") or named, None
     file = said.rsplit("/", 1)[-1].replace(":", "-")
     found = _FILE.fullmatch(file if file.endswith(".gguf") else f"{file}.gguf")
     words = {

@@ -193,15 +193,13 @@ def _batches(
     sequences = max(slots, most * of.in_flight)
     capacity = evaluation.kv_capacity_tokens
     tokens = None if capacity is None else int(capacity / of.dp)
-    context = plan.request.context_tokens
-    if (
-        plan.request.percentile is not None
-        and "max_model_len" not in plan.request.typed
-    ):
+    asked = plan.request
+    context = asked.context_tokens
+    if asked.percentile is not None and "max_model_len" not in asked.typed:
         # Lengths are spread: a server that took the mean would turn half of them away.
         fits = [each for each in (shape.longest, tokens) if each is not None]
         context = min(fits, default=context)
-    budget = plan.request.engine.get("token_budget")
+    budget = asked.engine.get("token_budget")
     cached = None if context is None else context * slots
     if cached is not None and tokens is not None:
         cached = min(cached, max(tokens * of.dp, slots))

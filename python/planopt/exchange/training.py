@@ -132,10 +132,8 @@ class Run:
         try:
             plan = answered(Training(), Asked("train", asked), None)
             layout = _layout(plan.deployments[0].candidate)
-            kept = {
-                name: one for name, one in self.options.items() if name not in layout
-            }
-            run = Run({**kept, **{name: one for name, one in layout.items() if one}})
+            whole = {**self.options, **layout}.items()
+            run = Run({name: one for name, one in whole if one or name not in layout})
             other, _ = run.on(of.accelerator)
         except (InputError, IndexError):
             return None

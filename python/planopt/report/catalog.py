@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from planopt.price_list import AGES, COLUMNS, UNDATED, Basis
 from planopt.price_sources import STATUSES
-from planopt.report.numbers import UNKNOWN, count, money, money_per_hour
+from planopt.report.numbers import UNKNOWN, count, money, money_per_hour, share
 from planopt.report.style import head
 from planopt.report.table import Report, Section, Sentence, Table, listed
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from planopt.price_list import Listing, PriceList
     from planopt.quotes import Quoted, Quotes
 
+_OF_THIS_YEAR = "this year's: at most a year old, and neither from memory nor assumed"
 _KINDS = {
     "accelerator": "accelerators",
     "host": "hosts",
@@ -29,16 +30,11 @@ _KINDS = {
 
 def render_catalog(entries: Mapping[str, Sequence[Entry]]) -> Report:
     """List entries by kind."""
-    kinds = {
-        kind: Table(("id", "name"), [(each.id, each.name) for each in of_kind])
-        for kind, of_kind in entries.items()
-    }
-    return Report(
-        *(
-            Section("", head(f"{kind} ({len(table.rows)})"), table)
-            for kind, table in kinds.items()
-        )
-    )
+    sections = []
+    for kind, of_kind in entries.items():
+        table = Table(("id", "name"), [(each.id, each.name) for each in of_kind])
+        sections.append(Section("", head(f"{kind} ({len(of_kind)})"), table))
+    return Report(*sections)
 
 
 def render_entry(entry: Entity) -> Report:
@@ -63,20 +59,15 @@ def render_prices(prices: PriceList, *, listing: bool = False) -> Report:
         )
         for each in prices.summaries
     ]
-    by_status = [
-        (
-            _KINDS[each.kind],
-            *(count(each.by_status.get(status, 0)) for status in STATUSES),
-        )
-        for each in prices.summaries
-    ]
+    by_status = []
+    for each in prices.summaries:
+        counted = (count(each.by_status.get(status, 0)) for status in STATUSES)
+        by_status.append((_KINDS[each.kind], *counted))
     on_sale = (f"{number} {answer}" for answer, number in prices.on_sale.items())
     return Report(
         head(f"Deciding prices, {prices.condition}"),
         Table(("", *(f">{age}" for age in ("priced", *ages, "this year's"))), by_age),
-        Sentence(
-            "this year's: at most a year old, and neither from memory nor assumed"
-        ),
+        Sentence(_OF_THIS_YEAR),
         "",
         Table(("", *(f">{status}" for status in STATUSES)), by_status),
         "",
@@ -98,7 +89,7 @@ def _each(prices: Sequence[Listing]) -> Section:
         (
             each.id,
             each.kind,
-            money_per_hour(each.usd) if each.kind == "instance" else money(each.usd),
+            _paid(each, each.usd),
             each.date or UNDATED,
             each.status or UNKNOWN,
             each.condition + (f", system / {each.per}" if each.per > 1 else ""),
@@ -114,11 +105,11 @@ def render_quotes(quotes: Quotes, *, out: str | None = None) -> Report:
         (
             each.id,
             each.condition,
-            _of_quote(each, each.usd),
+            _paid(each, each.usd),
             UNKNOWN if each.age_days is None else f"{each.age_days} d",
-            UNKNOWN if each.catalog_usd is None else _of_quote(each, each.catalog_usd),
+            _paid(each, each.catalog_usd),
             each.catalog_date or UNDATED,
-            UNKNOWN if each.off is None else f"{each.off:+.0%}",
+            share(each.off),
             _in_range(each),
         )
         for each in quotes.lines
@@ -132,8 +123,8 @@ def render_quotes(quotes: Quotes, *, out: str | None = None) -> Report:
     )
 
 
-def _of_quote(quote: Quoted, usd: float) -> str:
-    return money_per_hour(usd) if quote.kind == "instance" else money(usd)
+def _paid(for_: Quoted | Listing, usd: float | None) -> str:
+    return money_per_hour(usd) if for_.kind == "instance" else money(usd)
 
 
 def _in_range(quote: Quoted) -> str:

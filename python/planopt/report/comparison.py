@@ -67,12 +67,11 @@ def render_comparison(
     if runs:
         return _side_by_side(runs, _TRAINING, {"Layout": _degrees}, details=details)
     served = [plan for plan in plans if plan.kind == "serving"]
-    sold = _SOLD if any(plan.sell for plan in served) else ()
-    if any(plan.request.hourly for plan in served):
-        texts = {"Layout": _layout, "From": _provider}
-        return _side_by_side(served, _HOURLY + sold, texts, details=details)
-    figures = _SERVING + sold
-    return _side_by_side(served, figures, {"Layout": _layout}, details=details)
+    hourly = any(plan.request.hourly for plan in served)
+    figures = (_TCO, _PRICE, *_BOTH) if hourly else (_PRICE, _TCO, *_BOTH)
+    figures += _SOLD if any(plan.sell for plan in served) else ()
+    texts = {"Layout": _layout} | ({"From": _provider} if hourly else {})
+    return _side_by_side(served, figures, texts, details=details)
 
 
 def _side_by_side(
@@ -223,18 +222,8 @@ def _tokens(plan: Plan) -> float | None:
     return sum(speeds) or None
 
 
-def _for_a_thousand(plan: Plan) -> float | None:
-    tokens, usd = _tokens(plan), plan.price_usd
-    return tokens / usd * 1000 if tokens and usd else None
-
-
-def _joules(plan: Plan) -> float | None:
-    tokens = _tokens(plan)
-    return plan.power_watts / tokens if tokens and plan.power_watts else None
-
-
-def _told_joules(joules: float | None) -> str:
-    return UNKNOWN if joules is None else f"{rate(joules)} J"
+def _over(one: float | None, other: float | None) -> float | None:
+    return one / other if one and other else None
 
 
 _PRICE: _Figure[Plan] = _Figure("Price", lambda plan: plan.price_usd, None, min)
@@ -251,12 +240,20 @@ _BOTH: tuple[_Figure[Plan], ...] = (
     ),
     _Figure("tok/s per user", _speed, rate, max, "fastest"),
     _Figure("tok/s in total", _tokens, rate, max),
-    _Figure("tok/s per $1,000", _for_a_thousand, rate, max),
+    _Figure(
+        "tok/s per $1,000",
+        lambda plan: _over(1000 * (_tokens(plan) or 0.0), plan.price_usd),
+        rate,
+        max,
+    ),
     _Figure("Power at full load", lambda plan: plan.power_watts, watts, min),
-    _Figure("Energy per token", _joules, _told_joules, min),
+    _Figure(
+        "Energy per token",
+        lambda plan: _over(plan.power_watts, _tokens(plan)),
+        lambda joules: UNKNOWN if joules is None else f"{rate(joules)} J",
+        min,
+    ),
 )
-_SERVING = (_PRICE, _TCO, *_BOTH)
-_HOURLY = (_TCO, _PRICE, *_BOTH)
 
 
 def _of_sales(figure: str) -> Callable[[Plan], float | None]:

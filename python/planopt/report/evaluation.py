@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
 from planopt.report.derivation import derivation
-from planopt.report.first import assumptions, cost_line, ends_of, hardware, times
+from planopt.report.first import assumptions, cost_line, ends_of, hardware, speed, times
 from planopt.report.numbers import (
     UNKNOWN,
     count,
@@ -27,15 +27,18 @@ from planopt.report.parts import (
     time_and_memory,
     warnings,
 )
-from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions, whole
+from planopt.report.screen import (
+    Ends,
+    Parts,
+    Prediction,
+    flagged,
+    predictions,
+    some,
+    whole,
+)
 from planopt.report.style import bad, faint, good, warn
 from planopt.report.table import Report, Section, Sentence, Table
-from planopt.report.training import (
-    layers,
-    run,
-    run_lines,
-    training_layout,
-)
+from planopt.report.training import layers, run, run_lines, training_layout
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import EvaluationDocument, UnderLoad
@@ -106,16 +109,12 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
     load = evaluation.under_load
     shown: list[Block] = []
     simulated = load is not None and load.by == "simulation" and not load.overloaded
-    fast = evaluation.decode.tokens_per_second_per_user
-    if fast and not simulated:
-        ends = ends_of(evaluation.intervals.get("tokens_per_second_per_user"))
-        shown += [
-            predictions("A STEADY STEP", [Prediction("tok/s per user", fast, ends)])
-        ]
+    if evaluation.decode.tokens_per_second_per_user and not simulated:
+        shown.append(predictions("A STEADY STEP", [speed(evaluation)]))
     if load is not None:
         shown += [] if load.overloaded else [_latencies(evaluation, load)]
         shown += [Parts("Load", [carried(load), f"by {load.by}"])]
-        shown += [Parts("Cache", cache)] if (cache := found(load)) else []
+        shown += some("Cache", found(load))
     does = [*time_and_memory(evaluation), prompt_line(evaluation)]
     return [*shown, *does, *_prefill_pool(evaluation)]
 

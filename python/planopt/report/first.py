@@ -33,6 +33,7 @@ from planopt.report.screen import (
     doubt,
     flagged,
     predictions,
+    some,
 )
 from planopt.report.style import bad, faint, good, warn
 from planopt.report.sureness import sureness
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from planopt.documents.evaluation import ServingEvaluation
     from planopt.documents.explanations import Alternative, TrainingAlternative
     from planopt.documents.parts import (
         Assumed,
@@ -142,9 +144,8 @@ def _bound(plan: PlanDocument) -> str:
     """Say what no plan can be cheaper than."""
     if plan.bound_usd is not None:
         return f"; no purchase is below {money(plan.bound_usd, whole=True)}"
-    if plan.bound_usd_per_hour is not None:
-        return f"; nothing is below {money_per_hour(plan.bound_usd_per_hour)}"
-    return ""
+    hourly = plan.bound_usd_per_hour
+    return "" if hourly is None else f"; nothing is below {money_per_hour(hourly)}"
 
 
 def paid(plan: Plan | TrainingPlan) -> str:
@@ -166,14 +167,11 @@ def _converted(plan: Plan | TrainingPlan) -> str:
     hourly = plan.kind != "training" and plan.request.hourly
     usd = plan.cost.usd_per_hour if hourly else plan.price_usd
     rough, per = not hourly and is_rough(plan.bill_of_materials), "/h" * hourly
-    rates = plan.request.currency.items() if usd else ()
-    amounts = (
-        dollars((usd or 0.0) / rate, rough=rough, whole=not hourly).replace(
-            "$", f"{name} "
-        )
-        for name, rate in rates
-    )
-    return "".join(f" ({amount}{per})" for amount in amounts)
+    said = ""
+    for name, worth in plan.request.currency.items() if usd else ():
+        amount = dollars((usd or 0.0) / worth, rough=rough, whole=not hourly)
+        said += f" ({amount.replace('$', f'{name} ')}{per})"
+    return said
 
 
 def _asked(plan: Plan | TrainingPlan) -> list[str]:
@@ -239,10 +237,13 @@ def _unasked(plan: Plan | TrainingPlan) -> list[Prediction]:
         of = plan.deployments[0].evaluation
         took = Prediction("days", of.days, ends_of(of.intervals.get("days")), told=days)
         return [] if "deadline" in names else [took]
-    evaluation = plan.deployments[0].evaluation
-    fast = evaluation.decode.tokens_per_second_per_user
-    ends = ends_of(evaluation.intervals.get("tokens_per_second_per_user"))
-    return [] if "tpot" in names else [Prediction("tok/s per user", fast, ends)]
+    return [] if "tpot" in names else [speed(plan.deployments[0].evaluation)]
+
+
+def speed(of: ServingEvaluation) -> Prediction:
+    """Predict how fast each user is served by a steady step."""
+    ends = ends_of(of.intervals.get("tokens_per_second_per_user"))
+    return Prediction("tok/s per user", of.decode.tokens_per_second_per_user, ends)
 
 
 def ends_of(interval: Interval | None) -> tuple[float, float] | None:
@@ -262,7 +263,8 @@ def _promise(of: Promise, run: tuple[float, float] | None) -> Prediction:
         case "ttft":
             return Prediction(f"TTFT{at}", predicted, ends, of.asked, duration, "≤")
         case "deadline":
-            took, asked = _in_days(predicted), _in_days(of.asked)
+            took = predicted and predicted / SECONDS_PER_DAY
+            asked = of.asked / SECONDS_PER_DAY
             return Prediction("days", took, ends or run, asked, days, "≤")
         case "concurrency":
             exact = None if predicted is None else (predicted, predicted)
@@ -272,10 +274,6 @@ def _promise(of: Promise, run: tuple[float, float] | None) -> Prediction:
             return Prediction("tok/s in total", predicted, ends, of.asked)
         case _:
             return Prediction("requests/s", predicted, ends, of.asked)
-
-
-def _in_days(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds / SECONDS_PER_DAY
 
 
 # --- What it costs, and what else there is --------------------------------------------
@@ -295,14 +293,14 @@ def _served(plan: Plan) -> list[Block]:
         )
         load = [carried(whole)]
     known = first.under_load or tokens
-    cache = found(first.under_load)
-    lines = [
+    return [
+        *(promises(plan), _money(plan), *sold(plan.sell)),
         Parts("Load", load if known else []),
-        *([Parts("Cache", cache)] if cache else []),
+        *some("Cache", found(first.under_load)),
         *_outlasted(plan),
         *time_and_memory(first),
+        *_rented(plan),
     ]
-    return [promises(plan), _money(plan), *sold(plan.sell), *lines, *_rented(plan)]
 
 
 def _outlasted(plan: Plan) -> list[Parts]:
@@ -315,7 +313,7 @@ def _outlasted(plan: Plan) -> list[Parts]:
     ]
     if any(each.domain == "rack" for each in plan.failures):
         said.append("no two units in one rack")
-    return [Parts("Failures", said)] if said else []
+    return some("Failures", said)
 
 
 def _trained(plan: TrainingPlan) -> list[Block]:
@@ -488,9 +486,8 @@ def _short(each: Assumed) -> str:
 def _last(plan: Plan | TrainingPlan, saved: str | Path | None) -> Ends:
     search = plan.search
     done = f"  {count(search.candidates_covered)} candidates"
-    if search.seconds is not None:
-        done += f" in {search.seconds:.2f} s"
-    return last(done, saved)
+    took = "" if search.seconds is None else f" in {search.seconds:.2f} s"
+    return last(done + took, saved)
 
 
 def last(done: str, saved: str | Path | None) -> Ends:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from planopt.documents.explanations import Infeasibility
 from planopt.price_sources import is_rough
 from planopt.report.first import assumptions, last, sold
 from planopt.report.numbers import UNKNOWN, money, rate, tonnes, watts
@@ -39,21 +40,18 @@ def _verdict(plan: FleetPlan) -> list[Block]:
     sign, colour = ("✔", good) if proven else ("~", warn)
     of, regions = plan.request.periods, len(plan.request.regions)
     demands = _several(len(plan.streams), "demand")
-    what = f"{sign} {demands} in {_several(regions, 'region')}"
-    least = money(plan.total_bound_usd, rough=rough, whole=True)
+    what = (
+        f"{sign} {demands} in {_several(regions, 'region')}, {_several(of, 'period')}"
+    )
+    sums = plan.charge_usd, plan.price_usd, plan.total_usd, plan.total_bound_usd
+    owned, bought, total, least = (money(usd, rough=rough, whole=True) for usd in sums)
     gap = "" if plan.gap is None else f", gap {plan.gap:.1%}"
     status = good("cheapest of these parts") if proven else warn(f"feasible{gap}")
     more = [] if proven or plan.gap is None else [f"nothing is below {least}"]
-    owned = money(plan.charge_usd, rough=rough, whole=True)
-    bought = money(plan.price_usd, rough=rough, whole=True)
-    rented = money(plan.rent_usd, whole=True)
+    paid = f"  owned {owned} ({bought} bought) · rented "
     return [
-        Ends(
-            f"{what}, {_several(of, 'period')}",
-            money(plan.total_usd, rough=rough, whole=True),
-            flagged(sign, colour),
-        ),
-        Ends(f"  owned {owned} ({bought} bought) · rented {rented}", status),
+        Ends(what, total, flagged(sign, colour)),
+        Ends(paid + money(plan.rent_usd, whole=True), status),
         *map(doubt, more),
     ]
 
@@ -139,22 +137,11 @@ def _demands(plan: FleetPlan) -> Table:
             for each in plan.runs
             if each.stream == stream.stream
         ]
-        rows.append(
-            (
-                stream.stream,
-                rate(stream.demand[0]),
-                rate(stream.demand[last]),
-                rate(stream.after_failures[last]),
-                ", ".join(served) or UNKNOWN,
-            )
-        )
-    titles = (
-        "DEMAND, REQUESTS/S",
-        "+>FIRST PEAK",
-        ">LAST PEAK",
-        ">KEPT",
-        "SERVED BY AT LAST",
-    )
+        figures = stream.demand[0], stream.demand[last], stream.after_failures[last]
+        by = ", ".join(served) or UNKNOWN
+        rows.append((stream.stream, *map(rate, figures), by))
+    peaks = "+>FIRST PEAK", ">LAST PEAK", ">KEPT"
+    titles = ("DEMAND, REQUESTS/S", *peaks, "SERVED BY AT LAST")
     return Table(titles, rows, wraps=False)
 
 
@@ -170,16 +157,11 @@ def _one_type(plan: FleetPlan) -> list[Block]:
     if not plan.one_type:
         return []
     rough = is_rough(plan.bill_of_materials)
-    rows = [
-        (
-            each.accelerator,
-            money(each.total_usd, rough=rough),
-            money(each.total_bound_usd, rough=rough),
-            money(each.more_usd, rough=rough),
-            each.why or "",
-        )
-        for each in plan.one_type
-    ]
+    rows = []
+    for each in plan.one_type:
+        sums = each.total_usd, each.total_bound_usd, each.more_usd
+        told = (money(usd, rough=rough) for usd in sums)
+        rows.append((each.accelerator, *told, each.why or ""))
     titles = ("one type only", ">total", ">at least", ">more than this plan", "")
     blocks: list[Block] = [Table(titles, rows)]
     best = plan.one_type[0]
@@ -205,18 +187,15 @@ def _why_not(plan: FleetPlan) -> list[Block]:
     blocks: list[Block] = [
         Ends("✘ infeasible: no fleet meets this", mark=flagged("✘", bad))
     ]
-    why = plan.infeasibility
-    if why is None:
-        return blocks
-    if why.binding:
-        blocks.append(head("  cannot hold together"))
-    blocks += [Sentence(f"{each.name}: {each.value}", "    ") for each in why.binding]
-    if why.note:
-        blocks.append(Sentence(why.note))
-    if why.nearest:
-        blocks.append(head("  what would do, each solved"))
-    for change in why.nearest:
-        for name, value in change.options.items():
-            would = f"{name} = {value}: {change.summary} ({change.note})"
-            blocks.append(Sentence(would, "    "))
-    return blocks
+    why = plan.infeasibility or Infeasibility()
+    joint = [f"{each.name}: {each.value}" for each in why.binding]
+    would = [
+        f"{name} = {value}: {change.summary} ({change.note})"
+        for change in why.nearest
+        for name, value in change.options.items()
+    ]
+    blocks += [head("  cannot hold together")] if joint else []
+    blocks += [Sentence(each, "    ") for each in joint]
+    blocks += [Sentence(why.note)] if why.note else []
+    blocks += [head("  what would do, each solved")] if why.nearest else []
+    return [*blocks, *(Sentence(each, "    ") for each in would)]

@@ -36,15 +36,17 @@ if TYPE_CHECKING:
 _LABEL = 8
 _ALL = 1e-5
 """What may lack of all the time."""
+_SLOW = (
+    "What would help: fewer stages (larger cards or smaller --weights), faster cards, "
+    "or lines with less latency."
+)
 _SURE = 0.99
 """A share of the time that people plan with."""
 
 
 def render_homes(plan: HomesPlan) -> Report:
     """Lay it out for a terminal."""
-    if isinstance(plan, IslandsPlan):
-        return _islands(plan)
-    return _neighbours(plan)
+    return _islands(plan) if isinstance(plan, IslandsPlan) else _neighbours(plan)
 
 
 def _islands(plan: IslandsPlan) -> Report:
@@ -108,12 +110,9 @@ def _kind(kind: IslandKind) -> Iterable[Block]:
     machines = f"{kind.islands} islands of {kind.machines} {kind.id} each"
     machines += f" ({each} accelerators each)" if each > 1 else ""
     degrees = {"tp": candidate.tp, "pp": candidate.pp, "dp": candidate.dp}
-    divided = " ".join(
-        f"{name} {size_}" for name, size_ in degrees.items() if size_ > 1
-    )
     parts = [
         f"{machines} over {kind.network}",
-        divided,
+        " ".join(f"{name} {of}" for name, of in degrees.items() if of > 1),
         f"{count(kind.tokens_per_second)} tokens/s each",
         f"{kind.spares} spare" if kind.spares else "",
     ]
@@ -152,14 +151,14 @@ def _neighbours(plan: NeighboursPlan) -> Report:
         return Report(Ends("✘ infeasible", "", bad), Ends(asked, "", head), why)
     speed = f"{_speed(chains.tokens_per_second_per_user_served)} tokens/s"
     whole = f"{share_of_time(chains.availability)} of the time"
-    verdict = f"✔ {_users(chains)} at {speed} each, {whole}"
+    users = "1 user" if chains.users == 1 else f"{count(chains.users)} users at once"
     slow = plan.best is None
-    if slow:
-        verdict = f"✘ too slow: at best {speed} each"
+    verdict = f"✔ {users} at {speed} each, {whole}"
+    verdict = f"✘ too slow: at best {speed} each" if slow else verdict
     return Report(
         Ends(verdict, "", bad if slow else good),
         Ends(asked, "", head),
-        Section("", *_of_chains(chains), *_slow(plan)),
+        Section("", *_of_chains(chains), *([Sentence(_SLOW)] if slow else [])),
         Section("Stages of a chain", *_of_lengths(plan.lengths, chains)),
         *_assumed(plan.assumed),
     )
@@ -242,13 +241,6 @@ def _member(kind: NeighbourKind) -> Iterable[Block]:
     )
 
 
-def _slow(plan: NeighboursPlan) -> Iterable[Block]:
-    if plan.best is None:
-        fewer = "fewer stages (larger cards or smaller --weights)"
-        what = f"{fewer}, faster cards, or lines with less latency"
-        yield Sentence(f"What would help: {what}.", "  ")
-
-
 def _of_lengths(every: Iterable[Chains], best: Chains) -> Iterable[Block]:
     rows = [
         (
@@ -268,10 +260,6 @@ def _of_lengths(every: Iterable[Chains], best: Chains) -> Iterable[Block]:
 
 def _speed(tokens: float) -> str:
     return f"{tokens:.3g}"
-
-
-def _users(chains: Chains) -> str:
-    return "1 user" if chains.users == 1 else f"{count(chains.users)} users at once"
 
 
 def share_of_time(share: float) -> str:

@@ -204,15 +204,11 @@ def latencies(evaluation: ServingEvaluation) -> list[str]:
     load = evaluation.under_load
     if load is not None and load.overloaded:
         return [f" Load  {carried(load)}"]
-    for name, of in (
-        ("TTFT", evaluation.ttft_seconds),
-        ("TPOT", evaluation.tpot_seconds),
-    ):
+    times = {"TTFT": evaluation.ttft_seconds, "TPOT": evaluation.tpot_seconds}
+    for name, of in times.items():
         each = {"mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99}
-        said = known(
-            *((at, f"{label} {milliseconds(at)}") for label, at in each.items())
-        )
-        lines += [f" {name}  {said}"] if said else []
+        told = ((at, f"{label} {milliseconds(at)}") for label, at in each.items())
+        lines += [f" {name}  {said}"] if (said := known(*told)) else []
     if load is not None:
         who = f"{count(load.users)} users" if load.users else "at random"
         if load.sessions is not None:
@@ -247,13 +243,11 @@ def found(load: UnderLoad | None) -> list[str]:
 def carried(load: UnderLoad) -> str:
     """Say what is served under a load, or could be of a larger one."""
     most = "at most " if load.overloaded else ""
-    kept = (
-        "" if load.goodput is None else f", {percent(load.goodput)} keep every promise"
-    )
-    return (
-        f"{most}{rate(load.requests_per_second)} requests/s, "
-        f"{rate(load.tokens_per_second)} tok/s in all{kept}"
-    )
+    said = f"{most}{rate(load.requests_per_second)} requests/s, "
+    said += f"{rate(load.tokens_per_second)} tok/s in all"
+    if load.goodput is None:
+        return said
+    return f"{said}, {percent(load.goodput)} keep every promise"
 
 
 # --- Money ----------------------------------------------------------------------------

@@ -145,11 +145,9 @@ def _paid(each: Answer | Alternative, *, hourly: bool) -> str:
 
 def _answers(plan: Plan) -> list[Block]:
     answers, hourly = plan.answers, plan.request.hourly
-    titled = {
-        "cheapest": answers.cheapest,
-        "most throughput": answers.throughput,
-        "lowest cost per token": answers.cost_per_token,
-    }
+    titled = {"cheapest": answers.cheapest, "most throughput": answers.throughput}
+    titled["lowest cost per token"] = answers.cost_per_token
+    nothing = "no purchase meets the question"
     rows = [
         (
             title,
@@ -157,9 +155,7 @@ def _answers(plan: Plan) -> list[Block]:
             rate(answer.tokens_per_second_per_user),
             rate(answer.tokens_per_second),
             money_per_million(answer.usd_per_million_tokens),
-            answer.summary
-            or purchase(answer.bill_of_materials)
-            or "no purchase meets the question",
+            answer.summary or purchase(answer.bill_of_materials) or nothing,
         )
         for title, answer in titled.items()
         if answer is not None
@@ -206,15 +202,11 @@ def _batches(plan: TrainingPlan) -> list[Block]:
     batches, rough = plan.batches, is_rough(plan.bill_of_materials)
     if batches is None:
         return []
-    rows = [
-        (
-            count(each.global_batch),
-            many(each.tokens),
-            UNKNOWN if each.days is None else days(each.days),
-            money(each.price_usd, rough=rough, whole=True),
-        )
-        for each in batches.tried
-    ]
+    rows = []
+    for each in batches.tried:
+        paid = money(each.price_usd, rough=rough, whole=True)
+        needs = count(each.global_batch), many(each.tokens)
+        rows.append((*needs, days(each.days), paid))
     critical = f"{many(batches.critical_batch_tokens)}, {batches.critical_batch_source}"
     said = (
         f"tokens to the same loss grow by 1 + batch / critical batch ({critical}; "
@@ -251,13 +243,11 @@ def _epilogue(plan: PlanDocument) -> list[Block]:
     if plan.assumptions:
         details.append(f"assumptions `{plan.assumptions}`")
     done = f"Done: {count(search.candidates_covered)} candidates covered"
+    interval = plan.accuracy.statement if plan.accuracy else ""
     return [
         assumed(plan.assumed),
         not_considered(plan.not_considered),
-        Section(
-            "80% prediction interval",
-            Sentence(plan.accuracy.statement if plan.accuracy else ""),
-        ),
+        Section("80% prediction interval", Sentence(interval)),
         warnings(plan.warnings),
         "",
         Sentence(f"{done} ({', '.join(details)}).", "", "  "),
@@ -281,24 +271,18 @@ def render_verification(
 def _pools(plan: Plan) -> list[Block]:
     """Put the plan beside the best two pools for the same question."""
     at, two = plan.request.percentile, plan.disaggregated
+    least, costs = plan.pools_bound_usd, "at rates that none exceeds two pools cost"
+    bound = [] if least is None else [f"{costs} {money(least, whole=True)}"]
     if at is None or two is None:
-        way = [] if plan.transfer is None else [_sent(plan.transfer), *_least(plan)]
+        way = [] if plan.transfer is None else [_sent(plan.transfer), *bound]
         return [*listed(way)]
     missed = "simulated, the two pools miss their promises"
     latencies = f">{at} TTFT", f">{at} TPOT"
     titles = ("", ">price", ">accelerators", ">tok/s", *latencies, ">$/Mtok", "layout")
     return [
         Table(titles, [_of_one(plan, at), _of_two(two, at)]),
-        *listed([_way(two), *([] if two.in_time else [missed]), *_least(plan)]),
+        *listed([_way(two), *([] if two.in_time else [missed]), *bound]),
     ]
-
-
-def _least(plan: Plan) -> list[str]:
-    """Say what no two pools are below."""
-    least = plan.pools_bound_usd
-    if least is None:
-        return []
-    return [f"at rates that none exceeds two pools cost {money(least, whole=True)}"]
 
 
 def _sent(way: Transfer) -> str:
@@ -375,8 +359,7 @@ def _rent_or_buy(ways: RentOrBuy | None) -> list[Block]:
         else (title, *[UNKNOWN] * 3, "no way that meets the question")
         for title, way in (("rent", ways.rent), ("own", ways.buy))
     ]
-    hosted = ways.hosted_usd_per_million_tokens
-    if hosted is not None:
+    if (hosted := ways.hosted_usd_per_million_tokens) is not None:
         per_million = money_per_million(hosted)
         rows.append(("hosted", UNKNOWN, UNKNOWN, per_million, _from_whom(ways)))
     return [
@@ -428,13 +411,10 @@ def _rented_runs(renting: Renting | None) -> list[Block]:
         for each in renting.runs
     ]
     runs = renting.break_even_runs
-    paid = (
-        "owning never pays off against the cheapest of these"
-        if runs is None
-        else f"owning pays off after {runs:.1f} runs like the cheapest of these"
-    )
+    after = "" if runs is None else f"owning pays off after {runs:.1f} runs like"
+    paid = after or "owning never pays off against"
     titles = ("", "accelerators", ">days", ">an hour", ">the run")
-    return [Table(titles, rows), f"  {paid}"]
+    return [Table(titles, rows), f"  {paid} the cheapest of these"]
 
 
 def _prices(plan: Plan) -> list[Block]:

@@ -72,6 +72,11 @@ class Parts:
         return Sentence(said, self.indent, " " * (len(self.indent) + _LABEL + 2))
 
 
+def some(label: str, parts: Sequence[str]) -> list[Parts]:
+    """Say parts where there are any."""
+    return [Parts(label, parts)] if parts else []
+
+
 class Screen:
     """Blocks on so many lines at most: the rows of the table amid them give way."""
 

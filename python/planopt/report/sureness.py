@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from planopt.documents.plan import PlanDocument
     from planopt.report.table import Block
 
+_SUMS = (
+    *("price_usd_p50", "price_usd_p80", "price_usd_p95"),
+    *("cvar95_usd", "regret_usd_p95"),
+)
 _GRADES = {
     "measured": "measured on this accelerator and model kind",
     "family": "measured on its family and model kind",
@@ -41,10 +45,8 @@ def sureness(plan: PlanDocument) -> list[Parts]:
     if plan.confidence is not None:
         chance.append(f"{plan.confidence:.0%} asked")
     rough = is_rough(plan.bill_of_materials)
-    prices = {
-        50: plan.price_usd_at_confidence_50,
-        95: plan.price_usd_at_confidence_95,
-    }
+    median, safe = plan.price_usd_at_confidence_50, plan.price_usd_at_confidence_95
+    prices = {50: median, 95: safe}
     chance += [
         f"{money(usd, rough=rough, whole=True)} at {at}%"
         for at, usd in prices.items()
@@ -63,11 +65,8 @@ def _scenarios(told: Scenarios | None) -> list[str]:
     """Say how often the plan is the best, and what it comes to at worst."""
     if told is None:
         return []
-    costs = {
-        "P50": told.price_usd_p50,
-        "P95": told.price_usd_p95,
-        "CVaR95": told.cvar95_usd,
-    }
+    costs = {"P50": told.price_usd_p50, "P95": told.price_usd_p95}
+    costs["CVaR95"] = told.cvar95_usd
     return [
         f"best in ~{told.p_best:.0%} of {count(told.drawn)}",
         f"holds in ~{told.p_holds:.0%}",
@@ -103,15 +102,8 @@ def measuring(told: Sequence[WorthMeasuring]) -> Iterator[Block]:
         )
         for each in told
     ]
-    columns = (
-        "20 minutes of",
-        ">rent",
-        ">changes",
-        ">saves",
-        "without it",
-        "then often",
-    )
-    yield Table(columns, rows)
+    figures = ">rent", ">changes", ">saves"
+    yield Table(("20 minutes of", *figures, "without it", "then often"), rows)
 
 
 def risks(told: Scenarios) -> Iterator[Block]:
@@ -121,13 +113,7 @@ def risks(told: Scenarios) -> Iterator[Block]:
         (
             each.summary,
             *(f"{share:.0%}" for share in (each.p_best, each.p_holds)),
-            *(
-                money(usd, whole=True)
-                for usd in (
-                    *(each.price_usd_p50, each.price_usd_p80, each.price_usd_p95),
-                    *(each.cvar95_usd, each.regret_usd_p95),
-                )
-            ),
+            *(money(getattr(each, sum_), whole=True) for sum_ in _SUMS),
         )
         for each in told.regret
     ]

@@ -50,8 +50,7 @@ def training_layout(candidate: TrainingCandidate) -> str:
         parts.append(_recomputed(candidate.recompute))
     accumulated = candidate.micro_batches or 1
     many = f" x {count(accumulated)}" if accumulated > 1 else ""
-    parts.append(f"micro-batch {count(candidate.batch)}{many}")
-    parts.append(candidate.precision)
+    parts += [f"micro-batch {count(candidate.batch)}{many}", candidate.precision]
     return ", ".join(parts)
 
 
@@ -66,13 +65,11 @@ def _recomputed(recompute: str) -> str:
 def run_lines(evaluation: TrainingEvaluation, *, rough: bool) -> list[Block]:
     """Say in four lines how fast a run is, where time and memory go, what it takes."""
     of, expected = evaluation.run, evaluation.failures.expected
-    rented = evaluation.cost.price_usd == 0
     used = f"MFU {percent(evaluation.mfu)}"
     used += f" ({rate(evaluation.model_tflops_per_accelerator)} TFLOP/s each)"
     fast = f"{rate(evaluation.tokens_per_second)} tok/s"
     useful = f"goodput {percent(evaluation.goodput)}"
-    paid_for = "of rent" if rented else "of the cluster's life"
-    paid = f"{money(of.usd, rough=rough, whole=True)} {paid_for}"
+    paid = f"{money(of.usd, rough=rough, whole=True)} {_paid_for(evaluation)}"
     whole = [
         (of.usd, paid),
         (of.accelerator_hours, f"{count(of.accelerator_hours)} accelerator-hours"),
@@ -87,14 +84,18 @@ def run_lines(evaluation: TrainingEvaluation, *, rough: bool) -> list[Block]:
     ]
 
 
+def _paid_for(evaluation: TrainingEvaluation) -> str:
+    return "of rent" if evaluation.cost.price_usd == 0 else "of the cluster's life"
+
+
 def layers(mixed: Mixed | None) -> list[Block]:
     """Say how a run is shared among kinds of accelerator, and what the other way is."""
     if mixed is None:
         return []
-    pace, even = "evenly, at the pace of the slowest", mixed.stages == "even"
-    done, otherwise = (
-        (f"partitioned {pace}", "by speed") if even else ("by speed", pace)
-    )
+    pace = "evenly, at the pace of the slowest"
+    done, otherwise = "by speed", pace
+    if mixed.stages == "even":
+        done, otherwise = f"partitioned {pace}", "by speed"
     reasons = "; ".join(rejection.message for rejection in mixed.other.rejections)
     takes = reasons or f"{duration(mixed.other.step_seconds)} a step"
     blocks: list[Block] = [Sentence(f" Layers {done}   {otherwise}: {takes}", "", "  ")]
@@ -109,9 +110,7 @@ def layers(mixed: Mixed | None) -> list[Block]:
 def _runs(layers: Sequence[int]) -> str:
     """Write equal neighbours together: ``12 x 3, 11``."""
     runs = ((many, len(list(group))) for many, group in groupby(layers))
-    return ", ".join(
-        f"{many} x {times}" if times > 1 else f"{many}" for many, times in runs
-    )
+    return ", ".join(f"{many}{f' x {times}' * (times > 1)}" for many, times in runs)
 
 
 def _of_a_step(step: Step) -> dict[str, float | None]:
@@ -158,12 +157,10 @@ def run(evaluation: TrainingEvaluation) -> list[str]:
             f"{failures.spare_hosts or 0} spare: all there "
             f"{percent(failures.availability)} of the time"
         )
-    rented = evaluation.cost.price_usd == 0
-    paid_for = "of rent" if rented else "of the cluster's life"
     said = known(
         (of.energy_kwh, f"{count(of.energy_kwh)} kWh"),
         (of.kg_co2e, f"{count(of.kg_co2e)} kg CO2e"),
-        (of.usd, f"{money(of.usd, whole=True)} {paid_for}"),
+        (of.usd, f"{money(of.usd, whole=True)} {_paid_for(evaluation)}"),
         (evaluation.power_watts, f"{watts(evaluation.power_watts)} at full load"),
     )
     lines += [f"       {said}"] if said else []

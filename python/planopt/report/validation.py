@@ -114,23 +114,18 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 
 def calibration_plot(errors: Validation) -> str:
     """Draw a square for each metric of each file, both axes logarithmic."""
-    panels = [
-        (f"{dataset.file}: {metric}", members)
-        for dataset in errors.datasets
-        for metric in dataset.metrics
-        if (
-            members := [
-                each
-                for each in dataset.comparisons
-                if each.metric == metric and each.standing == "counted"
-            ]
-        )
-    ]
+    panels: dict[str, list[Comparison]] = {}
+    for dataset, metric in (
+        (of, name) for of in errors.datasets for name in of.metrics
+    ):
+        for each in dataset.comparisons:
+            if each.metric == metric and each.standing == "counted":
+                panels.setdefault(f"{dataset.file}: {metric}", []).append(each)
     width = _SIDE + 2 * _MARGIN
     height = width * max(len(panels), 1)
     drawn = [
         f'<g transform="translate(0 {place * width})">{_panel(title, members)}</g>'
-        for place, (title, members) in enumerate(panels)
+        for place, (title, members) in enumerate(panels.items())
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '

@@ -58,13 +58,10 @@ def workbook(plan: PlanDocument) -> bytes:
             book.set_properties({"created": date})
         for of in sections(plan):
             if of.title not in ("What to buy", "What it costs to run"):
-                cells = [
-                    [figure.value for _, figure in row]
-                    + ([row[1][1].unit] if of.title == "Answer" else [])
-                    for row in of.cells()
-                ]
-                titles = [column.title for column in of.columns]
-                _Sheet(book, of.title, titles).add(cells)
+                sheet = _Sheet(book, of.title, [column.title for column in of.columns])
+                for cells in of.cells():
+                    unit = [cells[1][1].unit] if of.title == "Answer" else []
+                    sheet.row(*(figure.value for _, figure in cells), *unit)
         if plan.bill_of_materials:
             total, rent = _bill(_Sheet(book, "Bill", _BILL), plan)
             if isinstance(plan, (Plan, TrainingPlan)) and plan.cost.parts:
@@ -86,11 +83,6 @@ class _Sheet:
         for at, title in enumerate(titles):
             self._sheet.write_string(0, at, title, bold)
         self._sheet.freeze_panes(1, 0)
-
-    def add(self, rows: Sequence[Sequence[object]]) -> None:
-        """Write rows of texts and numbers."""
-        for row in rows:
-            self.row(*row)
 
     def row(self, *cells: object, form: str = _PLAIN) -> int:
         """Write a row; a pair is a formula with its value. Return its number."""
@@ -166,17 +158,16 @@ def _cost(sheet: _Sheet, plan: Plan | TrainingPlan, total: str, rent: str) -> No
     parts: dict[str, float] = {each.name: each.usd_per_hour for each in plan.cost.parts}
     racked = [each for each in plan.deployments if each.hardware.rack_units]
     watts = sum((each.evaluation.power_watts or 0.0) * each.units for each in racked)
-    lines = [
-        line.price_usd or 0.0 for each in racked for line in each.bill_of_materials
-    ]
+    lines = [line for each in racked for line in each.bill_of_materials]
+    in_racks = sum(line.price_usd or 0.0 for line in lines)
     sheet.row("Power, W", plan.power_watts or 0.0)
     sheet.row("Of it in racks, W", watts)
     sheet.row("Rack units", plan.totals.rack_units or 0.0)
     sheet.row("Tokens per second while busy", busy / (rates.get("duty") or 1.0))
     sheet.row("Purchase, USD", (f"={total}", plan.price_usd or 0.0), form=_USD)
     # What stands elsewhere is no part of the formula.
-    in_racks = f"=B17-{plan.price_usd or 0.0}+{sum(lines)}"
-    sheet.row("Of it in racks, USD", (in_racks, sum(lines)), form=_USD)
+    formula = f"=B17-{plan.price_usd or 0.0}+{in_racks}"
+    sheet.row("Of it in racks, USD", (formula, in_racks), form=_USD)
     hourly_of_monthly = f"{MONTHS_PER_YEAR}/{HOURS_PER_YEAR}"
     lent = "B12/((1+B12)^B2-1)*(1-B3)+B12-(1-B3)/B2"
     interest = lent if rates.get("wacc") else "0*B12"
