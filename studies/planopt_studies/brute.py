@@ -170,8 +170,7 @@ class Enumeration:
             engine=self.problem.asked["scheduler"],
             requests=requests,
             seed=seed,
-            ttft_seconds=self.problem.ttft_seconds,
-            tpot_seconds=1 / self.problem.target,
+            problem=self.problem,
         )
         if report is None or report.overloaded or report.slo_violation is None:
             return "late"

@@ -327,7 +327,7 @@ def test_the_package_of_dstack(
 def test_a_model_of_hugging_face_is_the_model_of_the_catalog(
     shared: Path, tmp_path: Path
 ) -> None:
-    from planopt.catalog.huggingface import import_hf
+    from planopt.catalog.imports import import_hf
 
     configs = shared / "catalog-facts" / "hf-configs"
     for name in ("llama-3.1-8b", "deepseek-v2-lite", "gpt-oss-20b", "gemma-2-9b"):

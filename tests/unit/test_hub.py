@@ -11,7 +11,7 @@ import pytest
 from configs import CONFIG
 
 import planopt
-from planopt.catalog.huggingface import import_hf
+from planopt.catalog.imports import import_hf
 from planopt.errors import InputError
 from planopt.exchange.imports import read_command
 

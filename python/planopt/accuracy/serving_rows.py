@@ -44,6 +44,11 @@ _TRANSFER_LATENCY: Final = 0.1
 _CACHED_TOKENS: Final = 4096
 
 
+_DEGREES: Final = {"tp": "tp", "pp": "pp", "dp": "dp_attention", "ep": "ep"}
+_STARTED_WITH: Final = (
+    *("max_sequences", "token_budget", "receive_interval"),
+    *("batch_wait_steps", "batch_wait_share", "kv_policy"),
+)
 FIGURES: Final = {
     "decode_tokens_per_second": ("decode", "tok/s"),
     "prefill_tokens_per_second": ("prefill", "tok/s"),
@@ -195,15 +200,8 @@ class ServingRow(Struct, frozen=True, kw_only=True):
     @property
     def scheduler(self) -> dict[str, object]:
         """Options that the engine was started with."""
-        options = {
-            "max_sequences": self.max_sequences,
-            "token_budget": self.token_budget,
-            "receive_interval": self.receive_interval,
-            "batch_wait_steps": self.batch_wait_steps,
-            "batch_wait_share": self.batch_wait_share,
-            "kv_policy": self.kv_policy or None,
-        }
-        return {name: value for name, value in options.items() if value is not None}
+        options = ((name, getattr(self, name)) for name in _STARTED_WITH)
+        return {name: value for name, value in options if value not in (None, "")}
 
     def replica(self, assumptions: str, *, prefill: bool = False) -> MeasuredReplica:
         """Return what was measured; or, of two pools, the one of prompts."""
@@ -211,9 +209,7 @@ class ServingRow(Struct, frozen=True, kw_only=True):
             message = f"no model of the catalog is like {self.model}"
             raise UnpredictableError(message)
         published = self.weight_format == "published"
-        share, network = self.usable_memory_share, self.network
-        if prefill:
-            share, network = self.prefill_usable_memory_share, self.prefill_network
+        pool = "prefill_" if prefill else ""
         asked = {
             "model": self.model,
             "accelerator": self.accelerator,
@@ -222,12 +218,9 @@ class ServingRow(Struct, frozen=True, kw_only=True):
             "weight_bits": self.weight_bits,
             "head_bits": self.head_bits,
             "kv": None if self.kv_format == "activations" else self.kv_format,
-            "tp": (self.prefill_tp or 1) if prefill else self.tp,
-            "pp": (self.prefill_pp or 1) if prefill else self.pp,
-            "dp": (self.prefill_dp_attention or 1) if prefill else self.dp_attention,
-            "ep": (self.prefill_ep or 1) if prefill else self.ep,
-            "network": network or None,
-            "usable_fraction": share,
+            **{name: getattr(self, pool + of) or 1 for name, of in _DEGREES.items()},
+            "network": getattr(self, f"{pool}network") or None,
+            "usable_fraction": getattr(self, f"{pool}usable_memory_share"),
             "stream_interval": self.sent_together,
         }
         return MeasuredReplica(assumptions, asked)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from planopt.documents.training import TrainingMemory
     from planopt.documents.validation import Outcome
 
-_METRIC_UNITS = {"step_time": "s", "tokens_per_s": "tokens/s", "memory": "bytes"}
 _DEGREES = (1, 2, 4, 8)
 _STAGES = (1, 2, 4, 8, 16, 32)
 _MICRO_BATCHES = (1, 2, 4, 8)
@@ -41,11 +40,6 @@ class Question:
     row: TrainingRow
     model: str
     request: Mapping[str, object]
-
-    @property
-    def has_layout(self) -> bool:
-        """Whether the row publishes its layout in full."""
-        return self.row.has_layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +125,7 @@ def _is_accelerator(catalog: Catalog, name: str) -> bool:
 
 
 def _predict(question: Question, catalog: Catalog) -> Prediction | Missing:
-    if question.has_layout:
+    if question.row.has_layout:
         return _answer(question, {}, catalog)
     answers = (
         _answer(question, layout, catalog) for layout in _layouts_to_try(question.row)
@@ -173,7 +167,7 @@ def _layouts_to_try(row: TrainingRow) -> Iterator[dict[str, object]]:
 def _answer(
     question: Question, layout: Mapping[str, object], catalog: Catalog
 ) -> Prediction | Missing:
-    counted = question.has_layout
+    counted = question.row.has_layout
     try:
         request = {**question.request, **layout}
         answer = catalog.ask("evaluate_training", request, TrainingEvaluation)
@@ -202,11 +196,11 @@ def comparisons(prediction: Prediction) -> Iterator[Comparison]:
     if row.memory_statistic == "allocated":
         used -= memory.overhead_bytes
     figures = {
-        "step_time": (row.measured_step_seconds(answer), step),
-        "tokens_per_s": (row.tokens_per_second_per_accelerator, tokens),
-        "memory": (row.memory_bytes, used),
+        "step_time": (row.measured_step_seconds(answer), step, "s"),
+        "tokens_per_s": (row.tokens_per_second_per_accelerator, tokens, "tokens/s"),
+        "memory": (row.memory_bytes, used, "bytes"),
     }
-    for metric, (measured, predicted) in figures.items():
+    for metric, (measured, predicted, unit) in figures.items():
         if measured is None:
             continue
         parts = structs.asdict(memory if metric == "memory" else answer.step)
@@ -216,7 +210,7 @@ def comparisons(prediction: Prediction) -> Iterator[Comparison]:
             metric=metric,
             measured=measured,
             predicted=predicted,
-            unit=_METRIC_UNITS[metric],
+            unit=unit,
             accelerator=row.accelerator,
             model=row.model,
             engine=row.framework,

@@ -143,14 +143,8 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
     @property
     def layout(self) -> str:
         """The layout in short."""
-        degrees = {
-            "TP": self.tp,
-            "PP": self.pp,
-            "CP": self.cp,
-            "EP": self.ep,
-            "V": self.vpp,
-            "B": self.micro_batch,
-        }
+        degrees = {"TP": self.tp, "PP": self.pp, "CP": self.cp, "EP": self.ep}
+        degrees |= {"V": self.vpp, "B": self.micro_batch}
         parts = [f"{name}{degree}" for name, degree in degrees.items() if degree]
         return " ".join((*parts, self.shard, self.recompute)).strip()
 
@@ -237,12 +231,9 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
     def request(self, model: str) -> dict[str, object]:
         """Return the question to the core, of one device for a degree left open."""
         tp, pp = self.tp or 1, self.pp or 1
-        optional = {
-            "lora_rank": self.lora_rank,
-            "frozen_weights": self.frozen_weights,
-            "shard_group": self.shard_group,
-            "offload": self.offload.split() or None,
-        }
+        names = ("lora_rank", "frozen_weights", "shard_group")
+        optional = {name: getattr(self, name) for name in names}
+        optional["offload"] = self.offload.split() or None
         return {
             **{name: getattr(self, name) for name in _AS_ASKED},
             "model": model,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,20 +120,13 @@ def _dataset(file: str, outcomes: Sequence[Outcome], assumptions: str) -> Datase
     missing = [each for each in outcomes if isinstance(each, Missing)]
     unpredicted = Counter(metric for each in missing for metric in each.metrics)
     counted = [each for each in compared if each.standing == "counted"]
-    metrics = sorted({each.metric for each in counted} | set(unpredicted))
     worst = sorted(counted, key=lambda each: -abs(each.error))[:_WORST]
     return Dataset(
         file=file,
-        metrics={
-            metric: statistics_of(
-                (each for each in counted if each.metric == metric),
-                missing=unpredicted[metric],
-            )
-            for metric in metrics
-        },
+        metrics=_by_metric(compared, "counted", unpredicted),
         skipped=dict(Counter(each.reason for each in missing).most_common()),
-        searched=_by_metric(compared, "searched"),
-        outside=_by_metric(compared, "outside"),
+        searched=_by_metric(compared, "searched", Counter()),
+        outside=_by_metric(compared, "outside", Counter()),
         calibration=_calibration(counted, assumptions),
         parts=_parts(counted),
         worst=tuple(Worst.of(each) for each in worst),
@@ -140,12 +135,14 @@ def _dataset(file: str, outcomes: Sequence[Outcome], assumptions: str) -> Datase
 
 
 def _by_metric(
-    compared: Iterable[Comparison], standing: Standing
+    compared: Iterable[Comparison], standing: Standing, missing: Counter[str]
 ) -> dict[str, Statistics]:
     kept = [each for each in compared if each.standing == standing]
     return {
-        metric: statistics_of(each for each in kept if each.metric == metric)
-        for metric in sorted({each.metric for each in kept})
+        metric: statistics_of(
+            (each for each in kept if each.metric == metric), missing=missing[metric]
+        )
+        for metric in sorted({each.metric for each in kept} | missing.keys())
     }
 
 
@@ -180,17 +177,9 @@ def _intervals(
 
 def _parts(counted: Iterable[Comparison]) -> tuple[Part, ...]:
     """Sum errors up by metric, accelerator, model and engine."""
-    groups: dict[tuple[str, str, str, str], list[Comparison]] = {}
-    for each in counted:
-        key = (each.metric, each.accelerator, each.model, each.engine)
-        groups.setdefault(key, []).append(each)
+    names = ("metric", "accelerator", "model", "engine")
+    key = attrgetter(*names)
     return tuple(
-        Part(
-            metric=metric,
-            accelerator=accelerator,
-            model=model,
-            engine=engine,
-            errors=statistics_of(members),
-        )
-        for (metric, accelerator, model, engine), members in sorted(groups.items())
+        Part(**dict(zip(names, of, strict=True)), errors=statistics_of(members))
+        for of, members in groupby(sorted(counted, key=key), key)
     )

@@ -1,4 +1,6 @@
-"""Offers of other people's catalogs, written as an overlay.
+"""What other people publish, written as an overlay: models and offers.
+
+A model is a ``config.json`` of Hugging Face.
 
 SkyPilot's are one CSV file per cloud, schema v8. What its columns leave unclear is left
 out, and said: machines without an accelerator (among them GCP's a2 and a3, whose price
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.catalog.offers import Imported, Offer, accelerator_of, write_offers
+from planopt.catalog.open import open_catalog
+from planopt.catalog.overlay import IDS, id_of, toml_document, write_overlay
 from planopt.catalog.rows import Row, provider_of, read_rows
 from planopt.errors import Diagnostic, InputError
 
@@ -22,6 +26,43 @@ if TYPE_CHECKING:
 
 BYTES_PER_GB = 10**9
 BYTES_PER_GIB = 2**30
+
+
+# --- Hugging Face ---------------------------------------------------------------------
+
+
+def import_hf(
+    config: str | Path,
+    out: str | Path,
+    *,
+    name: str | None = None,
+    force: bool = False,
+    online: bool = False,
+) -> Path:
+    """Write a model of a Hugging Face ``config.json`` as an overlay.
+
+    ``online`` takes a repository of the Hub in place of a file.
+    """
+    catalog = open_catalog()
+    config, asked = Path(catalog.found(str(config)) if online else config), config
+    model = catalog.architecture(str(config))
+    named = config.resolve().parent.name if config.stem == "config" else config.stem
+    if config.is_dir():
+        named = Path(asked).name
+    id_ = id_of(named if name is None else name)
+    if not id_:
+        raise InputError.of(
+            "E114",
+            "the name of the model leaves no id",
+            field="--name",
+            value=named if name is None else name,
+            accepted=IDS,
+            help="name the model with `--name`",
+        )
+    model.update(id=id_, name=name or id_)
+    files = {f"models/{id_}.toml": toml_document(model)}
+    (file,) = write_overlay(Path(out), files, force=force)
+    return Path(file)
 
 
 # --- SkyPilot -------------------------------------------------------------------------

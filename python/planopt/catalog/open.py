@@ -6,6 +6,7 @@ import copy
 import hashlib
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +15,7 @@ from msgspec.structs import asdict
 
 from planopt._native import Catalog as NativeCatalog
 from planopt._native import build_info
+from planopt.catalog import KINDS
 from planopt.catalog.entries import (
     Architecture,
     CostAssumptions,
@@ -25,7 +27,6 @@ from planopt.catalog.entries import (
     Pricing,
 )
 from planopt.catalog.hub import fetched, is_repository
-from planopt.catalog.kinds import KINDS
 from planopt.door import question, written
 from planopt.errors import InputError
 
@@ -147,11 +148,16 @@ class Catalog:
         other.native = native
         return other
 
+    def _changed(self, name: str, *given: object) -> Catalog:
+        """Change what was read, and what is paid for it."""
+        change = methodcaller(name, *given)
+        other = self._with(change(self.native))
+        other._as_read = change(self._as_read)
+        return other
+
     def watched(self, steps: Steps) -> Catalog:
         """Return the same catalog, whose long work is told of."""
-        other = self._with(self.native.watched(steps.far))
-        other._as_read = self._as_read.watched(steps.far)
-        return other
+        return self._changed("watched", steps.far)
 
     def with_cost(self, cost: Mapping[str, float]) -> Catalog:
         """Return the same catalog with other assumptions of cost."""
@@ -186,15 +192,12 @@ class Catalog:
         for name in names:
             if LIMITED_TO in str(name):
                 id_ = str(name).strip().partition(":")[0]
-                other = other._with(other.native.with_power_limit(id_))
-                other._as_read = self._as_read.with_power_limit(id_)
+                other = other._changed("with_power_limit", id_)
         return other
 
     def with_lower_power(self) -> Catalog:
         """Return the same catalog with accelerators below their power beside them."""
-        other = self._with(self.native.with_lower_power())
-        other._as_read = self._as_read.with_lower_power()
-        return other
+        return self._changed("with_lower_power")
 
     def ask(
         self, door: str, given: Mapping[str, object], of: type[T], *within: float

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from planopt.catalog.kinds import KINDS
+from planopt.catalog import KINDS
 from planopt.cli.output import show
 from planopt.errors import InputError
 from planopt.printable import printable
@@ -198,7 +198,7 @@ def import_hf(
 
     planopt catalog import-hf config.json --name my-model --out my-catalog
     """
-    from planopt.catalog.huggingface import import_hf as read
+    from planopt.catalog.imports import import_hf as read
     from planopt.report.catalog import render_model
 
     file = read(config, Path(out), name=name, force=force, online=online)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from planopt.catalog.kinds import KINDS
+from planopt.catalog import KINDS
 from planopt.cli import catalog, measure, plans, questions
 from planopt.cli.build import Command, argument
 from planopt.cli.exits import WRONG_INPUT, exit_code_of, text_of

@@ -43,19 +43,16 @@ def simulated(
     engine: Mapping[str, object],
     requests: int = REQUESTS,
     seed: int = 0,
-    ttft_seconds: float | None = None,
-    tpot_seconds: float | None = None,
+    problem: Problem | None = None,
 ) -> Latencies | None:
     """Simulate a load on a configuration; none if the configuration does not work.
 
     Of latencies that are promised it is told how many requests kept them.
     """
-    run = replace(
-        run_of(load, requests),
-        seed=seed,
-        ttft_seconds=ttft_seconds,
-        tpot_seconds=tpot_seconds,
-    )
+    run = replace(run_of(load, requests), seed=seed)
+    if problem is not None:
+        tpot = 1 / problem.target if problem.target else None
+        run = replace(run, ttft_seconds=problem.ttft_seconds, tpot_seconds=tpot)
     door = "simulate_serving"
     return outcome(catalog, door, configuration, load, run, engine).report
 
@@ -160,33 +157,34 @@ def simulated_deployment(
         load = replace(load, prefix_hit_rate=prefix_hit_rate)
     configuration = configuration_of(problem, deployment)
     configuration["engine"] = problem.judged["engine"]
-    return _judged(catalog, problem, configuration, load, requests, seed)
+    return simulated(
+        catalog,
+        configuration,
+        load,
+        engine=problem.asked["scheduler"],
+        requests=requests,
+        seed=seed,
+        problem=problem,
+    )
 
 
-class Pools(Protocol):
-    """Two pools as they are bought."""
-
-    @property
-    def deployments(self) -> tuple[Deployment, ...]:
-        """The one that answers, and the one that reads."""
-
-    @property
-    def transfer(self) -> Transfer | None:
-        """How the cache of a prompt gets from one to the other."""
-
-    @property
-    def users(self) -> int:
-        """Users whom both have room for."""
+class _Pools(Protocol):
+    """Two pools as they are bought, with what both have room for and carry."""
 
     @property
-    def requests_per_second(self) -> float | None:
-        """Requests that both carry."""
+    def deployments(self) -> tuple[Deployment, ...]: ...
+    @property
+    def transfer(self) -> Transfer | None: ...
+    @property
+    def users(self) -> int: ...
+    @property
+    def requests_per_second(self) -> float | None: ...
 
 
 def simulated_pools(
     catalog: Catalog,
     problem: Problem,
-    bought: Pools,
+    bought: _Pools,
     *,
     prefix_hit_rate: float | None = None,
     requests: int = REQUESTS,
@@ -223,18 +221,6 @@ def simulated_pools(
             },
         },
     }
-    return _judged(catalog, problem, configuration, load, requests, seed)
-
-
-def _judged(
-    catalog: Catalog,
-    problem: Problem,
-    configuration: Mapping[str, object],
-    load: Load,
-    requests: int,
-    seed: int,
-) -> Latencies | None:
-    """Simulate a load, and tell how many requests kept what is promised."""
     return simulated(
         catalog,
         configuration,
@@ -242,6 +228,5 @@ def _judged(
         engine=problem.asked["scheduler"],
         requests=requests,
         seed=seed,
-        ttft_seconds=problem.ttft_seconds,
-        tpot_seconds=1 / problem.target if problem.target else None,
+        problem=problem,
     )

@@ -157,7 +157,7 @@ class Fit:
         catalog = Catalog([str(self._overlay)], str(self._file))
         found: list[tuple[Question, float]] = []
         for each in asked:
-            if not each.has_layout or each.row.standing != "counted":
+            if not each.row.has_layout or each.row.standing != "counted":
                 continue
             answer = _evaluated(catalog, each)
             if answer.step_seconds is None:
