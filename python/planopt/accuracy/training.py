@@ -130,11 +130,8 @@ def _predict(question: Question, catalog: Catalog) -> Prediction | Missing:
     answers = (
         _answer(question, layout, catalog) for layout in _layouts_to_try(question.row)
     )
-    working = [
-        each
-        for each in answers
-        if isinstance(each, Prediction) and each.answer.feasible
-    ]
+    predicted = (each for each in answers if isinstance(each, Prediction))
+    working = [each for each in predicted if each.answer.feasible]
     if not working:
         reason = "no layout found for a row without one"
         return question.row.missing(reason, counted=False)

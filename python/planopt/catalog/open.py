@@ -181,15 +181,11 @@ class Catalog:
 
     def with_power_limits(self, accelerators: object) -> Catalog:
         """Return the same catalog with accelerators that are named with a limit."""
-        names = (
-            accelerators.split(",")
-            if isinstance(accelerators, str)
-            else accelerators
-            if isinstance(accelerators, (list, tuple))
-            else ()
-        )
+        named = accelerators
+        if isinstance(accelerators, str):
+            named = accelerators.split(",")
         other = self
-        for name in names:
+        for name in named if isinstance(named, (list, tuple)) else ():
             if LIMITED_TO in str(name):
                 id_ = str(name).strip().partition(":")[0]
                 other = other._changed("with_power_limit", id_)

@@ -52,13 +52,8 @@ def cards_of_nvidia_smi(text: str) -> list[Card]:
             continue
         name, memory, generation, width = (each.strip() for each in row[:_COLUMNS])
         known = generation.isdigit() and width.isdigit()
-        cards.append(
-            Card(
-                name,
-                float(memory) * 2.0**20 if memory.isdigit() else None,
-                f"pcie{generation}-x{width}" if known else None,
-            )
-        )
+        size = float(memory) * 2.0**20 if memory.isdigit() else None
+        cards.append(Card(name, size, f"pcie{generation}-x{width}" if known else None))
     return cards
 
 

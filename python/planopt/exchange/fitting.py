@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -183,6 +184,7 @@ def _seen(
     grows = offered < math.inf and came is not None and came < CARRIED * offered
     predicted = _answer(path, asked, catalog).under_load
     grows = grows or (predicted is not None and predicted.overloaded)
+    seen = partial(Seen, result=path, asked=asked, load=load)
     for figure in FIGURES:
         times = result.times.get(figure)
         seconds, is_mean = times.usual if times is not None else (None, False)
@@ -193,14 +195,7 @@ def _seen(
         elif figure == "ttft" and grows:
             remarks.append(f"{path}: overloaded, so that its TTFT is that of a line")
         else:
-            yield Seen(
-                result=path,
-                figure=figure,
-                is_mean=is_mean,
-                seconds=seconds,
-                asked=asked,
-                load=load,
-            )
+            yield seen(figure=figure, is_mean=is_mean, seconds=seconds)
 
 
 def _answer(

@@ -77,13 +77,8 @@ class NumpyDevice:
         source = self._np.ones(size_bytes // 4, dtype=self._np.float32)
         target = self._np.empty_like(source)
         cores = os.cpu_count() or 1
-        pairs = list(
-            zip(
-                self._np.array_split(target, cores),
-                self._np.array_split(source, cores),
-                strict=True,
-            )
-        )
+        parts = (self._np.array_split(each, cores) for each in (target, source))
+        pairs = list(zip(*parts, strict=True))
         return lambda: list(
             self._threads.map(lambda pair: self._np.copyto(*pair), pairs)
         )

@@ -100,14 +100,9 @@ def _best(device: Device, work: Work, first: float, share: float) -> float:
 def _steps(device: Device) -> Iterator[_Step]:
     yield _Step("launch", "", (), device.launch, 0.0)
     for size in _COPY_BYTES:
-        yield _Step(
-            "copy",
-            "",
-            (size,),
-            partial(device.copy, size),
-            2.0 * size,
-            moved_bytes=2.0 * size,
-        )
+        moved = 2.0 * size
+        copied = partial(device.copy, size)
+        yield _Step("copy", "", (size,), copied, moved, moved_bytes=moved)
     for number_format in device.formats:
         for depth, columns in _ONE_ROW:
             yield _product(device, "one-row", 1, columns, depth, number_format)
@@ -168,13 +163,10 @@ def rates_of(samples: Sequence[Sample]) -> Rates:
         of_it = (each for each in samples if each.kind == kind)
         return max((getattr(each, work) / each.seconds for each in of_it), default=0.0)
 
-    products = [sample for sample in samples if sample.kind == "matmul"]
     by_format: dict[str, float] = {}
-    for sample in products:
-        rate = sample.flop / sample.seconds
-        by_format[sample.number_format] = max(
-            rate, by_format.get(sample.number_format, 0.0)
-        )
+    for sample in (each for each in samples if each.kind == "matmul"):
+        name, rate = sample.number_format, sample.flop / sample.seconds
+        by_format[name] = max(rate, by_format.get(name, 0.0))
     launches = [each.seconds for each in samples if each.kind == "launch"]
     return Rates(
         flop_per_second=by_format,

@@ -132,6 +132,12 @@ def calibrate(
         described: accelerator_file(id_, measured_on, rates, origin),
     }
     write_overlay(Path(out), {name: files[name] for name in written}, force=force)
+    speed = Change(
+        figure=f"{JUDGED_BY}, one user",
+        before=_speed(id_, assumptions, catalog) if is_known else None,
+        after=_speed(id_, ASSUMPTIONS, [*catalog, out]),
+        unit="tok/s",
+    )
     return Calibration(
         accelerator=id_,
         device=measured_on.name,
@@ -144,7 +150,7 @@ def calibrate(
         busy=busy,
         changes=(
             *_efficiencies(base, id_, efficiencies, is_known=is_known),
-            _speed(id_, [*catalog, out], assumptions, catalog, is_known=is_known),
+            speed,
         ),
         overlay=out,
     )
@@ -182,28 +188,12 @@ def _value(figure: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _speed(
-    id_: str,
-    measured: Sequence[str],
-    assumptions: str,
-    catalog: Sequence[str],
-    *,
-    is_known: bool,
-) -> Change:
-    """Tell how fast one user is served by a small model, before and after."""
-
-    def tokens_per_second(named: str, folders: Sequence[str]) -> float:
-        document = evaluate_serving(
-            model=JUDGED_BY, accelerator=id_, assumptions=named, catalog=folders
-        )
-        return document.decode.tokens_per_second_per_user or 0.0
-
-    return Change(
-        figure=f"{JUDGED_BY}, one user",
-        before=tokens_per_second(assumptions, catalog) if is_known else None,
-        after=tokens_per_second(ASSUMPTIONS, measured),
-        unit="tok/s",
+def _speed(id_: str, assumptions: str, catalog: Sequence[str]) -> float:
+    """Tell how fast one user is served by a small model."""
+    document = evaluate_serving(
+        model=JUDGED_BY, accelerator=id_, assumptions=assumptions, catalog=catalog
     )
+    return document.decode.tokens_per_second_per_user or 0.0
 
 
 def open_device(name: str | None) -> Device:

@@ -17,33 +17,20 @@ _RATES = {
     "per_cpu_second": ">per CPU second",
 }
 _TITLES = (
-    "space",
-    *_RATES.values(),
-    ">scaling",
-    ">evaluated",
-    ">rejected",
-    ">checksum",
+    *("space", *_RATES.values(), ">scaling"),
+    *(">evaluated", ">rejected", ">checksum"),
 )
 _MILLION = 1e6
 
 
 def render_bench(found: Mapping[str, object]) -> Report:
     """Lay out what `planopt.sweeps.bench.bench` found."""
-    spaces = {
-        name: value for name, value in found.items() if isinstance(value, Measured)
-    }
-    rows = [_cells(name, space) for name, space in spaces.items()]
-    head_ = (
-        f"{found['cpu']}, {found['threads']} threads, {found['build_profile']} build"
-    )
+    spaces = [(name, of) for name, of in found.items() if isinstance(of, Measured)]
+    rows = [_cells(name, space) for name, space in spaces]
+    on = f"{found['cpu']}, {found['threads']} threads, {found['build_profile']} build"
     note = "Candidates per second; every figure of each is part of the checksum."
-    return Report(
-        head(head_),
-        *(f"  {name}: {space.about}" for name, space in spaces.items()),
-        Section("", Table(_TITLES, rows)),
-        "",
-        note,
-    )
+    abouts = (f"  {name}: {space.about}" for name, space in spaces)
+    return Report(head(on), *abouts, Section("", Table(_TITLES, rows)), "", note)
 
 
 def _cells(name: str, space: Measured) -> tuple[str, ...]:

@@ -190,11 +190,8 @@ def _verdict(
     if dearer:
         rough = any(is_rough(each.bill_of_materials) for each in plans[:2])
         least, next_ = (paid.of(each) or 0.0 for each in plans[:2])
-        less = (
-            f" by {paid.told(next_ - least)}"
-            if paid.told
-            else (f" by {apart(least, next_, rough=rough)}")
-        )
+        by = paid.told(next_ - least) if paid.told else apart(least, next_, rough=rough)
+        less = f" by {by}"
     besides = [
         f"{each.wins}: {_name(plan)}"
         for each in others

@@ -47,13 +47,9 @@ def nearest(plan: PlanDocument, *, wraps: bool = False) -> Table:
         )
         for place, change in enumerate(_changes(plan), start=1)
     ]
-    titles = (
-        "=CHANGE ONE THING",
-        ">COST" if hourly else ">PRICE",
-        ">DAYS" if trains else ">TOK/S/USER",
-        "WITH",
-    )
-    return Table((">", *titles), rows, wraps=wraps)
+    figures = ">COST" if hourly else ">PRICE", ">DAYS" if trains else ">TOK/S/USER"
+    titles = (">", "=CHANGE ONE THING", *figures, "WITH")
+    return Table(titles, rows, wraps=wraps)
 
 
 def help_of(plan: PlanDocument) -> list[Block]:

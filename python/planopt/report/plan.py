@@ -295,12 +295,10 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
     if not plan.deployments:
         return ("colocated", *[UNKNOWN] * 6, "no plan")
     layouts = (f"{each.replicas}x {each.candidate.layout}" for each in plan.deployments)
+    of = [each.evaluation for each in plan.deployments]
     worst = [
-        max(
-            getattr(getattr(each.evaluation, name), at) or 0.0
-            for each in plan.deployments
-        )
-        for name in ("ttft_seconds", "tpot_seconds")
+        max(getattr(times, at) or 0.0 for times in each)
+        for each in ([e.ttft_seconds for e in of], [e.tpot_seconds for e in of])
     ]
     return (
         "colocated",

@@ -133,12 +133,8 @@ def build(found: Found, problem: Problem, limits: Limits, counts: Counts) -> Bui
 def _asked(
     problem: Problem, limits: Limits, purchases: Sequence[Counts]
 ) -> dict[str, object]:
-    by_users = (
-        problem.objective in ("cheapest", "latency")
-        and not problem.throughput
-        and not problem.redundancy
-        and not problem.session_load
-    )
+    more = problem.throughput or problem.redundancy or problem.session_load
+    by_users = problem.objective in ("cheapest", "latency") and not more
     judged = problem.percentile is not None
     for_users = {
         "users": problem.concurrency,

@@ -86,22 +86,15 @@ class Problem(Market, frozen=True, kw_only=True):
     @property
     def money(self) -> float | None:
         """The budget of everything, in the money that is asked about."""
-        if self.hourly:
-            return self.budget_usd_per_hour
-        return self.budget_usd
+        return self.budget_usd_per_hour if self.hourly else self.budget_usd
 
     @property
     def limited(self) -> bool:
         """Whether anything limits the purchase from above."""
-        scarce = (
-            self.budget_usd,
-            self.budget_usd_per_hour,
-            self.max_power_watts,
-            self.max_racks,
-            self.max_accelerators,
-        )
+        money = self.budget_usd, self.budget_usd_per_hour
+        scarce = self.max_power_watts, self.max_racks, self.max_accelerators
         counted = bool(self.stock or self.own)
-        return counted or any(limit is not None for limit in scarce)
+        return counted or any(limit is not None for limit in (*money, *scarce))
 
     def judged_as(self, other: Problem) -> Problem:
         """Take over what another question has learned, and nobody typed."""

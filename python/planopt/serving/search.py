@@ -71,13 +71,10 @@ def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
             yield {**asked, "search": {**asked["search"], **cap}}
         if problem.rents:
             offers = [each for each in problem.hosts if _is_offer(each)]
+            hardware = {**asked["hardware"], "hosts": offers}
             cap = {"price_cap_usd": aim.rent_cap_usd_per_hour}
-            yield {
-                **asked,
-                "search": {**asked["search"], **cap},
-                "hardware": {**asked["hardware"], "hosts": offers},
-                "rent": problem.rent_request(),
-            }
+            rented = {"hardware": hardware, "rent": problem.rent_request()}
+            yield {**asked, "search": {**asked["search"], **cap}, **rented}
 
 
 def sought(problem: Problem, weights: str | None) -> dict[str, Any]:

@@ -206,12 +206,8 @@ def _cases(space: Space, axes: Axes, catalog: tuple[str, ...]) -> tuple[Case, ..
         request = _request(space, model, {**hardware, **prices}, workload)
         values = {"model": model or _model(request), "assumptions": assumptions}
         for table in (hardware, workload, prices):
-            values.update(
-                {
-                    name: json.dumps(value) if isinstance(value, list) else value
-                    for name, value in table.items()
-                }
-            )
+            for name, value in table.items():
+                values[name] = json.dumps(value) if isinstance(value, list) else value
         with _told(problems):
             native = open_catalog(catalog, assumptions).native
             count = native.space_count(written(request))
