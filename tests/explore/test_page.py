@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 
 import pytest
 from browser import FOUND, Page
+from write_explorer import NOT_CONSIDERED, offline
 
 import planopt
-from planopt.explore.page import NOT_CONSIDERED, offline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

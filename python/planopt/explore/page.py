@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from planopt._native import __version__, formats
-from planopt.catalog.open import bundled_folder, open_catalog
+from planopt._native import formats
+from planopt.catalog.open import open_catalog
 from planopt.options import table, taken_by
 from planopt.report.page.html import EXPLORER, document, embedded
 
@@ -35,63 +31,19 @@ LISTED_WHOLE = ("formats", "links", "workloads")
 LISTED = {"parts": "accelerators"}
 """What is offered of what the catalog lists under another name."""
 SERVED = "connect-src 'self'"
-OFFLINE = (
-    *("model", "weights", "kv", "workload", "isl", "osl", "max_model_len"),
-    *("concurrency", "request_rate", "load", "target", "ttft", "percentile"),
-    *("accelerators", "exclude", "vendor", "host", "network", "datacenter"),
-    *("budget", "condition", "prices", "discount", "vat"),
-    *("duty", "electricity", "years", "pue"),
-)
-"""Controls of a page without a server: what the core answers alone."""
-NOT_CONSIDERED = (
-    "Planned in this page by the core alone: rent, stock, power, racks, shared hosts, "
-    "several loads and confidence are not considered, nor what lies beside the plan. "
-    "`planopt solve` considers them."
-)
 
 
 def explorer(folders: Sequence[str], given: Mapping[str, object]) -> str:
     """Write the page that asks a server."""
     controls = panels(taken_by("explore"), folders)
     settings = {"given": given, "folders": folders, "panels": controls}
-    body = _held("explorer", embedded(settings), "application/json")
+    body = held("explorer", embedded(settings), "application/json")
     return document("planopt explorer", body, EXPLORER, allowed=SERVED)
 
 
-def offline(core: bytes) -> str:
-    """Write the page that asks the core in itself, compiled to WebAssembly."""
-    taken = taken_by("explore")
-    settings = {
-        "given": {"target": "5tok/s", "budget": "20000"},
-        "folders": (),
-        "panels": panels({name: taken[name] for name in OFFLINE}, ()),
-        "notes": (NOT_CONSIDERED,),
-        "version": __version__,
-    }
-    root = bundled_folder()
-    files = {
-        f"/catalogs/{path.relative_to(root).as_posix()}": path.read_text("utf-8")
-        for path in sorted(root.rglob("*.toml"))
-        if not path.is_relative_to(root / "article")
-    }
-    parts = (
-        _held("explorer", embedded(settings), "application/json"),
-        _held("catalogs", _packed(msgspec.json.encode(files))),
-        _held("core", _packed(core)),
-    )
-    return document(
-        *("planopt explorer", "\n".join(parts), (*EXPLORER, "offline")),
-        scripts="'wasm-unsafe-eval'",
-        allowed="worker-src blob:",
-    )
-
-
-def _held(name: str, text: str, kind: str = "text/plain") -> str:
+def held(name: str, text: str, kind: str = "text/plain") -> str:
+    """Hold a text in the page, where its script finds it."""
     return f'<script type="{kind}" id="{name}">{text}</script>'
-
-
-def _packed(data: bytes) -> str:
-    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
 
 
 def panels(
