@@ -14,11 +14,7 @@ from planopt.accuracy.columns import (  # noqa: TC001 - msgspec reads them
     Share,
     Tokens,
 )
-from planopt.accuracy.serving import (
-    MeasuredReplica,
-    UnpredictableError,
-    known_models,
-)
+from planopt.accuracy.serving import MeasuredReplica, UnpredictableError, known_models
 from planopt.documents.validation import Comparison, Missing
 from planopt.loads import Arrivals, Length, Load, Sizes
 

@@ -136,10 +136,7 @@ def fit(
 
 
 def _all_seen(
-    results: Sequence[str],
-    plans: Sequence[str],
-    catalog: Catalog,
-    remarks: list[str],
+    results: Sequence[str], plans: Sequence[str], catalog: Catalog, remarks: list[str]
 ) -> list[Seen]:
     """Read every result with the configuration that it was measured on."""
     if not results or len(plans) not in (1, len(results)):

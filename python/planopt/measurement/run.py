@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING
 from planopt.catalog.devices import accelerator_called
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
 from planopt.catalog.overlay import IDS, check_targets, is_id, write_overlay
-from planopt.documents.calibration import (
-    Calibration,
-    Change,
-    Efficiencies,
-    Sample,
-)
+from planopt.documents.calibration import Calibration, Change, Efficiencies, Sample
 from planopt.errors import InputError
 from planopt.measurement.device import Device, NumpyDevice
 from planopt.measurement.overlay import (
@@ -93,11 +88,7 @@ def calibrate(
     asked = Asked("calibrate", {"seconds": seconds})
     if accelerator is not None and not is_id(accelerator):
         asked.problem(
-            "E002",
-            "not an id",
-            option="accelerator",
-            value=accelerator,
-            accepted=IDS,
+            "E002", "not an id", option="accelerator", value=accelerator, accepted=IDS
         )
     duration: float = asked.values()["seconds"]
     opened = open_catalog(catalog, assumptions)
@@ -148,10 +139,7 @@ def calibrate(
         efficiencies=efficiencies,
         samples=tuple(samples),
         busy=busy,
-        changes=(
-            *_efficiencies(base, id_, efficiencies, is_known=is_known),
-            speed,
-        ),
+        changes=(*_efficiencies(base, id_, efficiencies, is_known=is_known), speed),
         overlay=out,
     )
 

@@ -65,10 +65,7 @@ _STEADY = (
 
 
 def render_plan(
-    plan: Plan | TrainingPlan,
-    *,
-    saved: str | Path | None = None,
-    details: bool = False,
+    plan: Plan | TrainingPlan, *, saved: str | Path | None = None, details: bool = False
 ) -> Report:
     """Lay the first screen of a plan out, or all that is known of it."""
     if not details:

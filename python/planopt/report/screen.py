@@ -81,11 +81,7 @@ class Screen:
     """Blocks on so many lines at most: the rows of the table amid them give way."""
 
     def __init__(
-        self,
-        height: int,
-        above: Iterable[Block],
-        best: Table,
-        below: Iterable[Block],
+        self, height: int, above: Iterable[Block], best: Table, below: Iterable[Block]
     ) -> None:
         self._height, self._best = height, best
         self._above, self._below = above, below

@@ -42,9 +42,7 @@ def find_units(
 
 
 def find_together(
-    catalog: Catalog,
-    asked: Sequence[tuple[Problem, Aim]],
-    seconds: float = math.inf,
+    catalog: Catalog, asked: Sequence[tuple[Problem, Aim]], seconds: float = math.inf
 ) -> list[Found]:
     """Find the units for several questions at once, as far as there is time."""
     requests = [

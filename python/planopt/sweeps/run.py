@@ -142,11 +142,7 @@ def _evaluated(
 
 
 def _result(
-    study: Study,
-    parts: Parts,
-    chunks: Sequence[Chunk],
-    resumed: int,
-    started: float,
+    study: Study, parts: Parts, chunks: Sequence[Chunk], resumed: int, started: float
 ) -> SweepResult:
     tallies = list(parts.tallies())
     front = merged(list(parts.rows()), _RANKED[study.kind])
