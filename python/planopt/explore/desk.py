@@ -119,7 +119,12 @@ class Desk:
         except PlanoptError as error:
             question.tell(Answer(problems=tuple(error.diagnostics)))
         except Exception as error:  # one question must not end the rest
-            question.tell(Answer(problems=(_fault(error),)))
+            fault = Diagnostic(
+                code="E901",
+                message=f"planopt has failed: {type(error).__name__}: {error}",
+                help="this is a fault of planopt; please report the question",
+            )
+            question.tell(Answer(problems=(fault,)))
         with self._bell:
             if self._newest is question:
                 self._newest = None
@@ -161,14 +166,6 @@ def _of_homes(options: Mapping[str, object]) -> HomesPlan | None:
     if "islands" not in options:
         ask = serve_neighbours
     return ask(**about)
-
-
-def _fault(error: Exception) -> Diagnostic:
-    return Diagnostic(
-        code="E901",
-        message=f"planopt has failed: {type(error).__name__}: {error}",
-        help="this is a fault of planopt; please report the question",
-    )
 
 
 def line(answer: Answer) -> bytes:

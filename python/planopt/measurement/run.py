@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planopt.catalog.devices import accelerator_called
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.catalog.overlay import IDS, check_targets, is_id, write_overlay
 from planopt.documents.calibration import Calibration, Change, Efficiencies, Sample
 from planopt.errors import InputError
@@ -93,7 +93,9 @@ def calibrate(
     duration: float = asked.values()["seconds"]
     opened = open_catalog(catalog, assumptions)
     measured_on = open_device(device)
-    id_ = accelerator or _id_of(measured_on, opened)
+    meant = accelerator_called(opened, measured_on.name, measured_on.memory_bytes)
+    made_up = "-".join(re.findall(r"[a-z0-9]+", measured_on.name.lower()))
+    id_ = accelerator or meant or made_up or "measured"
     is_known = id_ in {each.id for each in opened.list("accelerators")}
     measurements = f"measurements/{id_}.csv"
     assumed = f"assumptions/{ASSUMPTIONS}.toml"
@@ -142,13 +144,6 @@ def calibrate(
         changes=(*_efficiencies(base, id_, efficiencies, is_known=is_known), speed),
         overlay=out,
     )
-
-
-def _id_of(device: Device, catalog: Catalog) -> str:
-    """Find the accelerator that the device's name means, or make a new id."""
-    known = accelerator_called(catalog, device.name, device.memory_bytes)
-    made_up = "-".join(re.findall(r"[a-z0-9]+", device.name.lower()))
-    return known or made_up or "measured"
 
 
 def _busy() -> float | None:

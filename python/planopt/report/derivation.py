@@ -84,12 +84,11 @@ def _title(node: Derivation) -> str:
 
 
 def _inputs(node: Derivation) -> str:
-    given = (
-        (name.rpartition(".")[2], value)
+    return ", ".join(
+        f"{name.rpartition('.')[2]} {_value(value)}"
         for name, value in node.inputs.items()
         if name != _OPERATION and value not in (0, False, "")
     )
-    return ", ".join(f"{name} {_value(value)}" for name, value in given)
 
 
 def _results(figures: Iterable[Figure]) -> str:
@@ -97,13 +96,9 @@ def _results(figures: Iterable[Figure]) -> str:
     every = list(figures)
     shown = [figure for figure in every if figure.value or len(every) == 1]
     return ", ".join(
-        " ".join(filter(None, (figure.name.replace("_", " "), _figure(figure))))
-        for figure in shown
+        f"{each.name.replace('_', ' ')} {in_unit(each.value, each.unit)}".strip()
+        for each in shown
     )
-
-
-def _figure(figure: Figure) -> str:
-    return in_unit(figure.value, figure.unit)
 
 
 def _value(value: object) -> str:

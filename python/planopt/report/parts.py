@@ -129,21 +129,17 @@ _HELD = {
 }
 
 
-def _of_memory(memory: Memory | TrainingMemory) -> list[tuple[str, float]]:
-    return [
-        (_HELD[name], taken)
-        for name, taken in asdict(memory).items()
-        if name in _HELD and (taken or name != "host_bytes")
-    ]
-
-
 def memory_line(memory: Memory | TrainingMemory | None) -> Parts:
     """Say what an accelerator's memory holds, the largest first."""
     if memory is None:
         return Parts("Memory", [])
     of = f"{rate(memory.total_bytes / GB)} of {rate(memory.capacity_bytes / GB)} GB"
-    parts = sorted(_of_memory(memory), key=lambda each: -each[1])
-    said = [f"{name} {rate(taken / GB)}" for name, taken in parts if taken]
+    parts = sorted(asdict(memory).items(), key=lambda part: -(part[1] or 0.0))
+    said = [
+        f"{_HELD[name]} {rate(taken / GB)}"
+        for name, taken in parts
+        if name in _HELD and taken
+    ]
     return Parts("Memory", [f"{of} each: {said[0]}", *said[1:]] if said else [of])
 
 

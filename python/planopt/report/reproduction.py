@@ -61,17 +61,13 @@ def _deviation(row: Row) -> float | None:
     return deviation
 
 
-def _is_within(row: Row) -> bool:
-    off = _deviation(row)
-    return off is not None and abs(off) <= _TOLERANCE
-
-
 def _summary(rows: Sequence[Row]) -> str:
     derived, as_printed, quoted = (
         [row for row in rows if row["kind"] == kind]
         for kind in ("derived", "as-printed", "quoted")
     )
-    within = sum(map(_is_within, derived))
+    offs = [off for off in map(_deviation, derived) if off is not None]
+    within = sum(abs(off) <= _TOLERANCE for off in offs)
     counts = [
         (len(derived), f"derived, {within} of them within {_TOLERANCE:.1%}"),
         (len(as_printed), "from the article's rounded inputs, with ours chained"),

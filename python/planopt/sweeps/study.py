@@ -204,7 +204,8 @@ def _cases(space: Space, axes: Axes, catalog: tuple[str, ...]) -> tuple[Case, ..
     every = itertools.product(*(getattr(axes, name) for name in AXES))
     for index, (model, hardware, workload, prices, assumptions) in enumerate(every):
         request = _request(space, model, {**hardware, **prices}, workload)
-        values = {"model": model or _model(request), "assumptions": assumptions}
+        named = model or request.get("model") or request["run"]["model"]["name"]
+        values = {"model": str(named), "assumptions": assumptions}
         for table in (hardware, workload, prices):
             for name, value in table.items():
                 values[name] = json.dumps(value) if isinstance(value, list) else value
@@ -229,7 +230,3 @@ def _request(
     else:
         axes |= {**named, **workload}
     return Space(space.name, space.kind, space.about, axes).request
-
-
-def _model(request: Mapping[str, Any]) -> str:
-    return str(request.get("model") or request["run"]["model"]["name"])

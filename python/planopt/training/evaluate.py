@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -41,7 +42,10 @@ class Both(Struct, frozen=True, kw_only=True):
     def better(self) -> TrainingDocument:
         """Return the way that works, or the faster one, with the other beside it."""
         # Of equals the even one, which every framework runs.
-        better, other = sorted((self.slowest, self.balanced), key=_rank)
+        better, other = sorted(
+            (self.slowest, self.balanced),
+            key=lambda way: (not way.feasible, way.step_seconds or math.inf),
+        )
         mixed = Mixed(
             stages="even" if better is self.slowest else "balanced",
             shares=self.shares,
@@ -142,7 +146,3 @@ def assumed_mtp(modules: int) -> Iterator[Assumed]:
             value=f"{modules} module{'s' if modules > 1 else ''}",
             why="as published. Say --mtp-modules N, 0 for none",
         )
-
-
-def _rank(way: TrainingEvaluation) -> tuple[bool, float]:
-    return not way.feasible, way.step_seconds or float("inf")
