@@ -22,7 +22,7 @@ from planopt.serving.load import configuration_of
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from planopt.training.build import TrainingBuild
 
 PCIE_CLASSES = ("slow", "good")
+NONE_FOUND = "no plan was found"
 DEADLINES = (0.8, 1.5)
 """Shares of the deadline that the question is asked again with."""
 OTHER_NETWORK = 1.5
@@ -76,15 +77,25 @@ class _Sessions(Struct):
 # --- Of serving -----------------------------------------------------------------------
 
 
-def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity, ...]:
-    """Ask what flips the choice, where that does not take as long again."""
+def sensitivities(
+    question: ServingQuestion,
+    chosen: Build,
+    held: Callable[[ServingQuestion], Build | None],
+) -> tuple[Sensitivity, ...]:
+    """Ask what flips the choice, where that does not take as long again.
+
+    What another network would buy is ``held``: it keeps its promises as the choice does.
+    """
     edits = {
         **_higher_target(question.problem, chosen),
         **_pcie_classes(question),
         **_other_sessions(question.problem),
     }
+    networks = _other_networks(
+        question, (each.hardware.network for each in chosen.deployments)
+    )
     if is_wide(question):
-        edits = {}
+        edits = networks = {}
     asked = [question.edited(edit).near(chosen) for edit in edits.values()]
     told = [
         _told(change, chosen, other)
@@ -95,6 +106,10 @@ def sensitivities(question: ServingQuestion, chosen: Build) -> tuple[Sensitivity
             each
             for each in told
             if each.choice_changes or not each.change.startswith(PCIE_CHANGE)
+        ),
+        *(
+            _told(change, chosen, held(question.edited(edit)))
+            for change, edit in networks.items()
         ),
         *_full_pipeline(question, chosen),
     )
@@ -110,12 +125,17 @@ def is_wide(question: ServingQuestion) -> bool:
 
 def _told(change: str, chosen: Build, other: Build | None) -> Sensitivity:
     if other is None:
-        return Sensitivity(change=change, result="no plan", choice_changes=True)
+        return Sensitivity(change=change, result=NONE_FOUND, choice_changes=True)
     same = other.bill_of_materials == chosen.bill_of_materials
     speed = f"{other.tokens_per_second_per_user:.1f} tok/s per user"
+    rough = is_rough(other.bill_of_materials)
+    price = f"{dollars(other.usd_per_hour)}/h"
+    if not other.rented:
+        price = dollars(other.price_usd, rough=rough, whole=True)
+    found = f"the same parts: {speed}" if same else f"{other.summary}: {price}, {speed}"
     return Sensitivity(
         change=change,
-        result=f"{'the same parts' if same else other.summary}: {speed}",
+        result=found,
         choice_changes=not same,
         price_usd=other.price_usd,
     )
@@ -225,7 +245,7 @@ def run_sensitivities(
         )
         for share, seconds in asked
     )
-    networks = _other_networks(question, chosen.deployment.hardware.network)
+    networks = _other_networks(question, [chosen.deployment.hardware.network])
     over_other_networks = (
         _told_of_run(
             change, chosen, _best_near(question.edited(edit), chosen, OTHER_NETWORK)
@@ -235,13 +255,21 @@ def run_sensitivities(
     return (*in_other_times, *over_other_networks)
 
 
-def _other_networks(question: TrainingQuestion, network: str | None) -> dict[str, Edit]:
+# --- Of either ------------------------------------------------------------------------
+
+
+def _other_networks(
+    question: ServingQuestion | TrainingQuestion, networks: Iterable[str | None]
+) -> dict[str, Edit]:
     """Ask for networks one step slower and faster: what the network is worth."""
-    if network is None or question.problem.networks or not question.had_time:
+    if question.problem.networks or not question.had_time:
         return {}
     catalog = question.catalog
     known = catalog.list("network")
-    if network not in {each.id for each in known}:  # What is rented has a region's.
+    # What is rented has a region's; of several the first.
+    ids = {each.id for each in known}
+    network = next((each for each in networks if each in ids), None)
+    if network is None:
         return {}
     by_rate: dict[float, list[str]] = {}
     for each in known:
@@ -265,7 +293,7 @@ def _told_of_run(
     change: str, chosen: TrainingBuild, other: TrainingBuild | None
 ) -> Sensitivity:
     if other is None:
-        return Sensitivity(change=change, result="no plan", choice_changes=True)
+        return Sensitivity(change=change, result=NONE_FOUND, choice_changes=True)
     rough = is_rough(other.bill_of_materials)
     price = dollars(other.price_usd, rough=rough, whole=True)
     return Sensitivity(

@@ -147,7 +147,10 @@ class Serving:
         """Add what lies beside the answer: other aims, other builds, what flips it."""
         if plan.status == "infeasible":
             return plan
-        flips = sensitivities(question, chosen)
+        reach = REACH * chosen.price_usd
+        flips = sensitivities(
+            question, chosen, lambda other: self._held(other, reach)
+        )
         answers, others = _alternatives(question, plan.status, chosen)
         plan = replace(
             plan,
@@ -163,11 +166,15 @@ class Serving:
         plan = with_scenarios(made_from(plan, question.catalog), question)
         if is_wide(question):
             return plan
-        reach = REACH * chosen.price_usd
         return priced(plan, question, lambda other: self._price(other, reach))
 
     def _price(self, question: ServingQuestion, reach: float) -> float | None:
         """Price of what is held, where that is found in time; first within `reach`."""
+        held = self._held(question, reach)
+        return None if held is None else held.price_usd
+
+    def _held(self, question: ServingQuestion, reach: float) -> Build | None:
+        """Find what is held, where that is found in time; first within `reach`."""
         question.first_cap_usd = reach
         found = self.settled(question, question.buy())
         if (
@@ -176,7 +183,7 @@ class Serving:
             or missed(question.problem, found[2])
         ):
             return None
-        return found[2].price_usd
+        return found[2]
 
     def _none_holds(
         self,
