@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, comb, exp, expm1, log, log2, sqrt
+from math import ceil, comb, exp, expm1, inf, log, log2, sqrt
 from typing import TYPE_CHECKING, Any
 
 from planopt_reference.architecture import model_from_table
@@ -129,8 +129,12 @@ def uplink_of(facts: Facts, links: Fabric) -> Uplink:
 
 
 # Section 4, p.
-def presence_of(asked: Table, facts: Facts) -> tuple[float, float]:
+def presence_of(
+    asked: Table, facts: Facts, *, stays: bool = False
+) -> tuple[float, float]:
     """Return how long a machine stays, and the share of the time that it is there."""
+    if stays and asked.get("lifetime_seconds") is None:
+        return inf, 1.0
     table = facts.assumptions.reached.table["islands"]
     times = {}
     for name in ("lifetime", "away"):

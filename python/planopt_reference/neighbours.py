@@ -262,7 +262,10 @@ def _computed(plan: Table, chains: Table, facts: Facts) -> dict[str, Any]:
         for own, line in zip(again, sent, strict=True)
     ]
     said = asked["neighbours"]
-    lifetime, presence = presence_of(said, facts)
+    stays = all(
+        facts.network(own["network"]).nic.price is not None for own in said["machines"]
+    )
+    lifetime, presence = presence_of(said, facts, stays=stays)
     serving = math.exp(-math.fsum([*takeover, *replay]) / lifetime)
     many = min(machines // own for machines, own in members if own)
     shares = [at_least(members, presence, number) for number in range(1, many + 1)]

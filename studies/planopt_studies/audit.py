@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from planopt.planning.pipeline import answered
 from planopt.planning.serving import Serving
 from planopt.planning.training import Training
+from planopt_studies.offloaded import run_price, serving_price
 from planopt_studies.sixty import spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 SERVING: Final = (
@@ -33,6 +34,31 @@ PER_TOKEN: Final = tuple(
     f"--objective cost-per-token --accelerators rtx-4090"
     for model in ("llama-3.1-8b", "qwen3-32b", "gpt-oss-20b")
 )
+GGUF: Final = "--weights q4_k_m --engine llama-cpp"
+UNPROMISED: Final = tuple(
+    f"--model {model} --target 1tok/s --concurrency 1"
+    for model in (
+        "llama-2-70b",
+        f"llama-3.1-70b {GGUF}",
+        "gpt-oss-120b",
+        f"qwen3-235b-a22b {GGUF}",
+        "qwen3-235b-a22b --weights fp8",
+        f"qwen3-30b-a3b {GGUF}",
+    )
+)
+"""No speed is asked for that anybody would notice: there offload pays, if anywhere."""
+SMALL_RUNS: Final = tuple(
+    f"--model {model} --tokens {tokens} --global-batch 64 --seq-len 4096 "
+    f"--deadline {deadline} --redundancy 0"
+    for model, tokens, deadline in (
+        ("llama-3.2-1b", "1B", "20d"),
+        ("llama-2-7b", "100M", "10d"),
+        ("llama-2-7b", "1B", "10d"),
+        ("llama-2-13b", "300M", "30d"),
+        ("qwen3-32b", "100M", "30d"),
+        ("llama-2-70b", "100M", "60d"),
+    )
+)
 RUNS: Final = (
     "--model llama-2-7b --tokens 100B --deadline 30d",
     "--model llama-3.1-70b --tokens 500B --deadline 60d --datacenter",
@@ -46,7 +72,8 @@ class Limit(NamedTuple):
     loss_then: str
     """What the audit of 0.1 measured, of questions of its own."""
     questions: Sequence[str]
-    lifted: Sequence[str]
+    lifted: Sequence[str] | Callable[[str], float | None]
+    """Words that lift it; or what finds a price without it."""
 
 
 LIMITS: Final = (
@@ -77,17 +104,35 @@ LIMITS: Final = (
     Limit("used cards (`--condition any`)", "5-15 %", SERVING, (" --condition any",)),
     Limit("stages over TCP (`--allow-odd`)", "-", SERVING, (" --allow-odd",)),
     Limit("uneven pipelines (`--allow-odd`)", "-", RUNS, (" --allow-odd",)),
+    Limit(
+        "weights in the host's memory (`evaluate serving --offload auto`)",
+        "24-39 % where no speed was promised",
+        UNPROMISED,
+        serving_price,
+    ),
+    Limit(
+        "optimizer and activations there (`evaluate training --offload`)",
+        "7-58 %",
+        SMALL_RUNS,
+        run_price,
+    ),
 )
+
+
+def whole(question: str) -> str:
+    """Say the command of a question."""
+    if "--tokens" in question:
+        return f"train {question} --time-limit 60s"
+    return f"solve {question} --load steady --time-limit 60s"
 
 
 def price(question: str) -> float | None:
     """Answer a question, and tell the money that it is about."""
-    if question.startswith(RUNS):
-        run = answered(Training(), spoken(f"train {question} --time-limit 60s"))
+    command = whole(question)
+    if command.startswith("train"):
+        run = answered(Training(), spoken(command))
         return None if run.status == "infeasible" else run.price_usd
-    plan = answered(
-        Serving(), spoken(f"solve {question} --load steady --time-limit 60s")
-    )
+    plan = answered(Serving(), spoken(command))
     if plan.status == "infeasible":
         return None
     per_token = plan.objective == "cost-per-token"
@@ -101,7 +146,10 @@ def left(limit: Limit, known: dict[str, float | None]) -> list[float]:
         if question not in known:
             known[question] = price(question)
         now = known[question]
-        others = [price(f"{question}{lifted}") for lifted in limit.lifted]
+        if callable(limit.lifted):
+            others = [limit.lifted(whole(question))]
+        else:
+            others = [price(f"{question}{lifted}") for lifted in limit.lifted]
         found = [each for each in others if each is not None]
         if now and found:
             losses.append(max(0.0, 1 - min(found) / now))

@@ -267,6 +267,15 @@ def test_too_small_a_budget_names_the_one_that_would_do(
     assert math.isclose(plan["cost"]["usd_per_hour"], why["nearest"][0]["usd_per_hour"])
 
 
+@pytest.mark.parametrize("option", ["billing", "provider", "regained"])
+def test_what_is_about_renting_is_refused_where_all_is_bought(option: str) -> None:
+    value = {"billing": "spot", "provider": "aws", "regained": "60%"}[option]
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", option: value}
+    with pytest.raises(InputError, match="is about renting") as refused:
+        planopt.frontier(**asked)
+    assert [each.field for each in refused.value.diagnostics] == [f"--{option}"]
+
+
 def test_the_screen_shows_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
     both = ("solve", "--target", "5tok/s", "--procurement", "both")
     assert run(*both) == 0

@@ -135,6 +135,32 @@ def test_every_forged_figure_is_found(tmp_path: Path) -> None:
     assert not missed
 
 
+UNLIKE: dict[str, Any] = {
+    "neighbours": "3xrtx-5090,3xrtx-4090,ethernet-25g",
+    "model": "llama-2-70b",
+    "weights": "bf16",
+    "target": "5tok/s",
+}
+
+
+def test_unlike_cards_of_one_place_hold_what_neither_kind_does() -> None:
+    """Nobody leaves, faster cards have more layers, and a stay that is said counts."""
+    plan = planopt.serve_neighbours(**UNLIKE)
+    assert planopt.verify(plan)
+    chains = plan.best
+    assert chains is not None
+    assert (chains.availability, chains.running, chains.serving) == (1, 1, 1)
+    layers = [[s.layers for s in chains.stages if s.kind == k] for k in (0, 1)]
+    assert sum(map(sum, layers)) == 80
+    assert min(layers[0]) > max(layers[1])
+    for kind in ("3xrtx-5090", "3xrtx-4090"):
+        alone = {**UNLIKE, "neighbours": f"{kind},ethernet-25g"}
+        assert planopt.serve_neighbours(**alone).best is None
+    leaving = best(**UNLIKE, lifetime="10h")
+    assert leaving.availability < 1
+    assert not any(each.name == "stay of a machine" for each in plan.assumed)
+
+
 def test_more_is_paid_for_less_where_tokens_are_computed_twice() -> None:
     """Half the users, half the tokens, at twice the price."""
     once, twice = (best(**{**QUESTIONS[0], "repeat": k}) for k in (1, 2))

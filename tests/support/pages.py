@@ -21,7 +21,7 @@ from planopt.cli import main
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = (
     *("tutorial.md", "how-to/agents.md", "how-to/neighbours.md"),
-    *("how-to/traffic.md", "how-to/fine-tuning.md"),
+    *("how-to/traffic.md", "how-to/fine-tuning.md", "how-to/own-hardware.md"),
 )
 """Pages whose ``text`` blocks are what the console block before them prints."""
 DATED = ("explanation/article.md",)

@@ -31,6 +31,21 @@ def test_less_power_is_considered_where_power_is_short() -> None:
     assert "cards below their power" in ways[0] - ways[1]
 
 
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        ({"stock": {"rtx-5090": 3, "rtx-4090": 3}}, True),
+        ({"own": "2xrtx-5090,2xrtx-4090"}, True),
+        ({"own": "2xrtx-5090"}, False),
+    ],
+)
+def test_unlike_cards_share_no_replica(there: dict[str, Any], *, told: bool) -> None:
+    cards = "rtx-4090,rtx-5090"
+    plan = planopt.solve(**SMALL, accelerators=cards, load="steady", **there)
+    names = {name for each in plan.not_considered for name in each.names}
+    assert ("cards of different kinds in one replica" in names) is told
+
+
 def test_an_accelerator_without_a_price_is_named() -> None:
     assert _left_out() == {}
     assert _left_out(accelerators="rtx-4090,b300") == {"no price new": {"b300"}}

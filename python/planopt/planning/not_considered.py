@@ -70,6 +70,14 @@ _LESS_POWER: Final = NotConsidered(
     help="--max-power, or --accelerators ID@WATTS",
 )
 
+_UNLIKE = NotConsidered(
+    what="replicas",
+    count=1,
+    names=("cards of different kinds in one replica",),
+    why="a replica that is bought has cards of one kind",
+    help="--own 3xrtx-5090,3xrtx-4090,ethernet-25g lays out what is there",
+)
+
 
 def not_considered(
     question: ServingQuestion | TrainingQuestion,
@@ -124,6 +132,7 @@ def not_considered(
         _OF_SESSIONS: question.problem.session_load is None,
         _ODD: question.problem.allow_odd,
         _LESS_POWER: question.problem.max_power_watts is not None,
+        _UNLIKE: len(_kinds_there(question)) < 2,
     }
     restrictions = (each for each, is_lifted in asked_for.items() if not is_lifted)
     others = (*others, *restrictions)
@@ -137,6 +146,12 @@ def not_considered(
         help="a longer --time-limit, fewer --accelerators, or ask with the change",
     )
     return (*others, near)
+
+
+def _kinds_there(question: ServingQuestion) -> set[str]:
+    """Return the accelerators of which there are so many and no more."""
+    cards = {each.id for each in question.catalog.list("accelerators")}
+    return cards & {*question.problem.stock, *question.problem.own}
 
 
 def _of_classes(

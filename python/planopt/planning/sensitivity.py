@@ -84,7 +84,8 @@ def sensitivities(
 ) -> tuple[Sensitivity, ...]:
     """Ask what flips the choice, where that does not take as long again.
 
-    What another network would buy is ``held``: it keeps its promises as the choice does.
+    What another network would buy is ``held``: it keeps its promises as the choice
+    does.
     """
     edits = {
         **_higher_target(question.problem, chosen),

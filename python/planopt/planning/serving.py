@@ -148,9 +148,7 @@ class Serving:
         if plan.status == "infeasible":
             return plan
         reach = REACH * chosen.price_usd
-        flips = sensitivities(
-            question, chosen, lambda other: self._held(other, reach)
-        )
+        flips = sensitivities(question, chosen, lambda other: self._held(other, reach))
         answers, others = _alternatives(question, plan.status, chosen)
         plan = replace(
             plan,

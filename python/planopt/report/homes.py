@@ -145,7 +145,8 @@ def _assumed(every: Iterable[Assumed]) -> Iterable[Block]:
 def _neighbours(plan: NeighboursPlan) -> Report:
     """Lay a model that neighbours serve out for a terminal."""
     chains = plan.best or plan.nearest
-    asked = f"{plan.model}, {plan.weights}, on a chain of neighbours"
+    whose = "neighbours" if chains is None or _leaves(chains) else "machines"
+    asked = f"{plan.model}, {plan.weights}, on a chain of {whose}"
     if chains is None:
         why = "No chain holds it: more machines, larger ones, or smaller --weights."
         return Report(Ends("✘ infeasible", "", bad), Ends(asked, "", head), why)
@@ -185,22 +186,8 @@ def _of_chains(chains: Chains) -> Iterable[Block]:
         f"{count(chains.prompt_tokens_per_second)} tokens/s of prompts are read in "
         f"between, in {percent(1 - chains.decoding)} of the time",
     )
-    again = "tokens are computed again"
-    if chains.recovery == "copies":
-        again = "others hold copies of what users have cached"
-    longest = max(each.takeover_seconds + each.replay_seconds for each in chains.stages)
-    yield _line(
-        "Losses",
-        f"{percent(1 - chains.serving)} of the time goes into making up for them",
-        f"{duration(longest)} at most: {again}",
-    )
-    if (uptime := chains.simulated) is not None:
-        yield _line(
-            "Checked",
-            f"simulated, a chain is whole {share_of_time(uptime.availability)} "
-            "of the time",
-            f"{percent(1 - uptime.serving)} goes into losses",
-        )
+    if _leaves(chains):
+        yield from _losses(chains)
     yield _line(
         "Speed",
         f"{_speed(chains.tokens_per_second_per_user)} tokens/s each without either",
@@ -220,6 +207,30 @@ def _of_chains(chains: Chains) -> Iterable[Block]:
         yield _line("", f"no price is known of {', '.join(unpriced)}: its power alone")
     for kind in chains.machines:
         yield from _member(kind)
+
+
+def _leaves(chains: Chains) -> bool:
+    """Whether a machine ever leaves: those of one place stay."""
+    return any(kind.presence < 1 for kind in chains.machines)
+
+
+def _losses(chains: Chains) -> Iterable[Block]:
+    again = "tokens are computed again"
+    if chains.recovery == "copies":
+        again = "others hold copies of what users have cached"
+    longest = max(each.takeover_seconds + each.replay_seconds for each in chains.stages)
+    yield _line(
+        "Losses",
+        f"{percent(1 - chains.serving)} of the time goes into making up for them",
+        f"{duration(longest)} at most: {again}",
+    )
+    if (uptime := chains.simulated) is not None:
+        yield _line(
+            "Checked",
+            f"simulated, a chain is whole {share_of_time(uptime.availability)} "
+            "of the time",
+            f"{percent(1 - uptime.serving)} goes into losses",
+        )
 
 
 def _member(kind: NeighbourKind) -> Iterable[Block]:

@@ -99,7 +99,9 @@ impl<'a> Subject<'_, 'a> {
         ClusterContext {
             peak: rates.quantised.0 * accelerators,
             hosts: self.hosts(),
+            // Nobody sells them in a host that does not take them.
             bill: cluster
+                .filter(|_| self.system.parts().accelerator_fits())
                 .and_then(Cluster::bill_of_materials)
                 .unwrap_or_default(),
             // Whoever rents an instance out pays for its power.

@@ -119,7 +119,7 @@ pub fn train_islands(
     let training = training_with(assumptions, &request.recipe, &request.run, false)?;
     let asked = &request.islands;
     let (lifetime, away) = (asked.lifetime_seconds, asked.away_seconds);
-    let homes = Homes::new(islands, asked.marginal, lifetime, away);
+    let homes = Homes::new(islands, asked.marginal, lifetime, away, false);
     let specs = sites(catalog, &asked.machines)?;
     let sites: Vec<Site> = (specs.iter())
         .map(|(spec, named)| spec.site(catalog, named.accelerators))

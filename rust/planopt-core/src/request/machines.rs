@@ -41,16 +41,28 @@ impl Homes {
         marginal: bool,
         lifetime: Option<f64>,
         away: Option<f64>,
+        stay: bool,
     ) -> Self {
+        let usual = (!stay).then_some(assumed.lifetime);
         Self {
             marginal,
             churn: Churn {
-                lifetime: Some(lifetime.map_or(assumed.lifetime, Seconds)),
+                lifetime: lifetime.map(Seconds).or(usual),
                 away: away.map_or(assumed.away, Seconds),
             },
             connections: assumed.connections,
         }
     }
+}
+
+/// Whether machines stand at one place, where nobody leaves: what joins them is sold, as no line of a
+/// home to the Internet is.
+pub(super) fn at_one_place(catalog: &Catalog, machines: &[Machines]) -> bool {
+    let is_bought = |own: &Machines| {
+        let network = catalog.network(&own.network);
+        network.is_ok_and(|network| network.nic.price.is_some())
+    };
+    machines.iter().all(is_bought)
 }
 
 /// What is assumed of homes and of the Internet between them.

@@ -1,6 +1,6 @@
 //! A model that neighbours serve together: who holds which layers, who waits, what it pays.
 
-use super::machines::{Homes, Kind, Machines, assumed, sites};
+use super::machines::{Homes, Kind, Machines, assumed, at_one_place, sites};
 use super::model::{Engine, Prompts, ServedModel};
 use super::serving::ServedRequest;
 use crate::catalog::Catalog;
@@ -87,7 +87,8 @@ pub fn serve_neighbours(
     let islands = assumed(catalog)?;
     let asked = &request.neighbours;
     let (lifetime, away) = (asked.lifetime_seconds, asked.away_seconds);
-    let homes = Homes::new(islands, asked.marginal, lifetime, away);
+    let stay = at_one_place(catalog, &asked.machines);
+    let homes = Homes::new(islands, asked.marginal, lifetime, away, stay);
     let specs = sites(catalog, &asked.machines)?;
     let sites: Vec<Site> = (specs.iter())
         .map(|(spec, named)| spec.site(catalog, named.accelerators))

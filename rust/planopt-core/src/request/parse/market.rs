@@ -262,7 +262,13 @@ impl Acquisition {
         let way = money.acquire.as_deref().unwrap_or("buy");
         if way == "buy" {
             reader.out_of_place(
-                &["billing", "provider", "provider_class", "region"],
+                &[
+                    "billing",
+                    "provider",
+                    "provider_class",
+                    "region",
+                    "regained",
+                ],
                 "is about renting, and this question buys",
                 "--procurement rent or --procurement both beside it",
             );

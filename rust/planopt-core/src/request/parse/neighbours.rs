@@ -8,6 +8,7 @@ use super::request::{LoadKind, Money, Request};
 use super::served::Lengths;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
+use crate::request::machines::at_one_place;
 use crate::request::{Machines, Neighbours, ServeNeighbours};
 
 /// The option that names them.
@@ -30,7 +31,9 @@ pub(super) fn question(
     let machines = machines(reading, catalog, named, &mut assumed);
     one_card_each(reading, &machines);
     market::look_up_prices(reading, catalog, &request.money);
-    churn(reading, catalog, &mut assumed);
+    if !at_one_place(catalog, &machines) {
+        churn(reading, catalog, &mut assumed);
+    }
     if request.promises.target.is_none() {
         assumed.push(Assumed {
             name: "target",
