@@ -11,7 +11,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit engines engines-truth
+.PHONY: help forge readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -153,6 +153,9 @@ sixty: ## Sixty questions of a SEED: status, price, CPU seconds, and late reques
 
 brute: ## Two hundred small catalogs, enumerated: no plan is dearer, none is cheaper than may be
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.brute
+
+overlays: ## Random catalogs, steady steps: whether another search buys better than `solve` (1,000, some ten minutes)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.overlays
 
 staircase: ## Twenty staircases of promises: no plan is dearer than a cheaper one that holds
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.staircase

@@ -1,8 +1,8 @@
 """What an offload that no search tries would save, by enumeration.
 
 Every accelerator in every host that takes it, one host: layouts of powers of two, and
-what can rest in the host's memory. Nothing else is searched, so that a price here is one
-that can be had, and may be beaten.
+what can rest in the host's memory. Nothing else is searched, so that a price here is to
+be had, and may be beaten.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def serving_price(question: str) -> float | None:
         found = _evaluated(catalog, asked)
         if found is None or not found.feasible or found.cost.price_usd is None:
             continue
-        if found.decode.tokens_per_second_per_user >= problem.target:
+        if (found.decode.tokens_per_second_per_user or 0.0) >= problem.target:
             prices.append(found.cost.price_usd)
     return min(prices, default=None)
 
