@@ -13,8 +13,7 @@ from msgspec import structs
 
 from planopt.accuracy.columns import read_rows
 from planopt.accuracy.statistics import statistics_of
-from planopt.accuracy.training import comparisons, predictions
-from planopt.accuracy.training_rows import TrainingRow
+from planopt.accuracy.training import TrainingRow, comparisons, predictions
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.documents.validation import Missing
 from planopt_studies.documents import Fitting, Judged

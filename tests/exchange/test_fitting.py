@@ -14,8 +14,7 @@ import planopt
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.errors import InputError
-from planopt.exchange.factors import Machine, factors
-from planopt.exchange.fitting import fit
+from planopt.exchange.fitting import Machine, factors, fit
 from planopt.exchange.imports import read_command
 from planopt.exchange.least_squares import TELLS, Fitting
 from planopt.exchange.measured_on import configuration, under

@@ -15,8 +15,7 @@ from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.errors import InputError
 from planopt.exchange.export import BENCHMARK, CONFIGURATION, README
-from planopt.exchange.factors import Machine
-from planopt.exchange.fitting import fit
+from planopt.exchange.fitting import Machine, fit
 from planopt.exchange.measured_on import configuration
 from planopt.exchange.measuring import SECONDS, export_measurement
 

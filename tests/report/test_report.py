@@ -21,8 +21,8 @@ import planopt
 from planopt.cli import main
 from planopt.report.front import SERVED
 from planopt.report.page.html import page
-from planopt.report.page.markdown import markdown, rows
 from planopt.report.page.plot import plot
+from planopt.report.page.tables import markdown, rows
 from planopt.report.page.workbook import workbook
 
 if TYPE_CHECKING:

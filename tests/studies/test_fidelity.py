@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.training import Question
-from planopt.accuracy.training_rows import TrainingRow
+from planopt.accuracy.training import Question, TrainingRow
 from planopt.catalog.open import bundled_folder
 from planopt_studies.fits.fidelity import classes_of, lines_of
 from planopt_studies.fits.parameters import Parameter

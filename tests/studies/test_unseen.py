@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from planopt.accuracy.training_rows import TrainingRow
+from planopt.accuracy.training import TrainingRow
 from planopt_studies.fits.unseen import PREDICTED, SAME_RUNS, predict_unseen
 from planopt_studies.prepare.__main__ import as_csv, prepare
 

@@ -17,11 +17,10 @@ from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.sweeps.executors import executor_on
 from planopt.sweeps.parts import Parts
 from planopt.sweeps.run import SweepResult, merged, sweep
 from planopt.sweeps.study import read_study
-from planopt.sweeps.work import _frozen
+from planopt.sweeps.work import _frozen, executor_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable

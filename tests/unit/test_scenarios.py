@@ -13,7 +13,7 @@ from forging import forged
 from planopt._native import scenarios as native_scenarios
 from planopt.catalog.open import bundled_folder
 from planopt.errors import InputError
-from planopt.report.page.markdown import markdown
+from planopt.report.page.tables import markdown
 from planopt.report.plan import render_plan
 from planopt_reference import verify_plan
 

@@ -14,7 +14,7 @@ import planopt
 from forging import forged
 from planopt._native import scenarios as compared
 from planopt.catalog.open import bundled_folder
-from planopt.report.page.markdown import markdown
+from planopt.report.page.tables import markdown
 from planopt.report.plan import render_plan
 from planopt_reference import verify_plan
 

@@ -1,4 +1,4 @@
-"""How far predictions are off: one figure per question that is asked of errors."""
+"""How far predictions are off: figures of errors, and quantiles of those on file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from contextlib import suppress
 from statistics import StatisticsError, correlation, fmean, median
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+from msgspec import Struct
+
 from planopt.confidence import chance
 from planopt.documents.evidence import Kind
 from planopt.documents.parts import LEVEL
@@ -16,8 +19,8 @@ from planopt.documents.validation import Calibration, Statistics
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from planopt.catalog.open import Catalog
     from planopt.documents.validation import Comparison
-
 
 _HIGH = 0.9
 _LEAST_RANKED = 3  # rows below which a rank correlation says nothing
@@ -124,3 +127,41 @@ def calibration(
         score=fmean(interval_score(*each) for each in found),
         pit=tuple(parts),
     )
+
+
+class Errors(Struct, frozen=True, kw_only=True):
+    """Errors of a metric of the nearest class that is known, as the core finds them.
+
+    They are quantiles of rows that no fit had seen: ``measurements/residuals.toml`` and
+    ``serving-residuals.toml`` have, for a metric and a class of hardware and model, the
+    tenth and the ninetieth percentile of measured over predicted.
+    """
+
+    of: str
+    rows: int
+    low: float
+    high: float
+    median_ape: float
+    mape: float
+    extrapolated: bool
+    """No measurement is of this hardware and this kind of model."""
+
+
+def errors(
+    catalog: Catalog,
+    accelerator: str,
+    model: str,
+    metrics: Sequence[str],
+    *,
+    any_engine: bool = False,
+) -> dict[str, Errors]:
+    """Return the errors that are known; ``any_engine`` is of serving without one."""
+    request = {
+        "model": model,
+        "accelerator": accelerator,
+        "any_engine": any_engine,
+        "metrics": list(metrics),
+    }
+    response = catalog.native.errors(msgspec.json.encode(request))
+    found = msgspec.json.decode(response, type=dict[str, Errors | None])
+    return {metric: each for metric, each in found.items() if each is not None}

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from planopt.accuracy.collectives import CollectiveRow, predict_collectives
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.residuals import Errors, errors
 from planopt.accuracy.serving import catalog_of, engines_of, known_models
 from planopt.accuracy.serving_rows import ServingRow, predict_serving
-from planopt.accuracy.statistics import calibration, statistics_of
-from planopt.accuracy.training import predict_training
-from planopt.accuracy.training_rows import TrainingRow
+from planopt.accuracy.statistics import Errors, calibration, errors, statistics_of
+from planopt.accuracy.training import TrainingRow, predict_training
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.documents.validation import (
     Calibration,

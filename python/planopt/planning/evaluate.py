@@ -17,9 +17,8 @@ from planopt.money import at_load
 from planopt.options import Asked
 from planopt.planning.cold import cold_load, displaced
 from planopt.price_sources import sourced
-from planopt.serving.load import estimated, simulated
+from planopt.serving.load import estimated, simulated, simulated_with
 from planopt.serving.prediction_interval import intervals
-from planopt.serving.prefill_pool import simulated_with
 from planopt.traffic import read_traffic
 
 if TYPE_CHECKING:

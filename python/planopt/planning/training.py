@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from planopt.accuracy.residuals import errors
+from planopt.accuracy.statistics import errors
 from planopt.documents.parts import Accuracy, BillOfMaterials, PlanCost, Search
 from planopt.documents.plan import TrainingPlan
 from planopt.market import read_market

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from planopt.loads import Arrivals, Run, outcome
+from planopt.documents.evaluation import (
+    EvaluationDocument,
+    Pool,
+    ServingEvaluation,
+    Transfer,
+)
+from planopt.documents.parts import Cost
+from planopt.errors import InputError
+from planopt.loads import Arrivals, Latencies, Load, Run, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Deployment, Transfer
+    from planopt.documents.evaluation import Deployment
     from planopt.documents.parts import Candidate
-    from planopt.loads import Latencies, Load
     from planopt.serving.question_types import Problem
 
 REQUESTS = 2000
@@ -230,3 +238,43 @@ def simulated_pools(
         seed=seed,
         problem=problem,
     )
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came of a load on both pools."""
+
+    pool: Pool
+    transfer: Transfer | None
+    latencies: Latencies | None
+
+
+def simulated_with(
+    catalog: Catalog,
+    scheduler: Mapping[str, object],
+    prefill: Mapping[str, object],
+    decode: Mapping[str, object],
+    load: Load,
+) -> Simulated:
+    """Simulate a load on a pool that reads prompts and another one that answers."""
+    alone = catalog.ask("evaluate_serving", prefill, EvaluationDocument)
+    if not alone.feasible:
+        why = "; ".join(each.message for each in alone.rejections)
+        raise InputError.of(
+            "E004",
+            f"the pool that reads prompts does not work: {why}",
+            field="--prefill-tp",
+            accepted="degrees and an accelerator that hold the model",
+        )
+    both = {**prefill, "decode": {**decode, "scheduler": scheduler}}
+    run = run_of(load)
+    found = outcome(catalog, "simulate_serving", both, load, run, scheduler)
+    evaluation = msgspec.convert(alone, ServingEvaluation, from_attributes=True)
+    pool = Pool(
+        candidate=alone.candidate,
+        host=alone.hardware.host or "",
+        hosts=alone.hosts or 1,
+        replicas=alone.replicas,
+        evaluation=msgspec.structs.replace(evaluation, cost=Cost(), power_watts=None),
+    )
+    return Simulated(pool, found.transfer, found.report)

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.json import decode
 
 from planopt.steps import AGAIN, Steps
-from planopt.sweeps.executors import executor_on
 from planopt.sweeps.parts import Evaluated, Parts
 from planopt.sweeps.study import Chunk, Study, read_study
-from planopt.sweeps.work import Task, evaluate
+from planopt.sweeps.work import Task, evaluate, executor_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

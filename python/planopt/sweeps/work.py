@@ -1,24 +1,107 @@
-"""What a worker does: it needs nothing but planopt and what it is given."""
+"""Where chunks are evaluated (here, on Dask, on Ray), and what a worker does."""
 
 from __future__ import annotations
 
+import logging
+import os
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from planopt.catalog.open import Catalog, catalog_digest
+from planopt.catalog.open import Catalog, bundled_folder, catalog_digest
 from planopt.door import written
-from planopt.errors import InputError
+from planopt.errors import InputError, needing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from planopt.sweeps.study import Chunk, Study
 
     Far: TypeAlias = Callable[[str, int, int, float | None], object]
     """Told by the core how far it is with a chunk."""
+
+RETRIES = 10
+"""How often a chunk is tried again when the worker that had it is lost."""
+
+_ACCEPTED = "local, dask://HOST:PORT, ray://auto or ray://HOST:PORT"
+
+
+@contextmanager
+def executor_on(place: str) -> Iterator[Executor]:
+    """Open an executor, and leave what it runs on as it was."""
+    kind, _, address = place.partition("://")
+    if place == "local":
+        # The core lets go of the interpreter while it works: threads are enough.
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as executor:
+            yield executor
+    elif kind == "dask" and address:
+        with _dask(address) as executor:
+            yield executor
+    elif kind == "ray" and address:
+        with _ray(address) as executor:
+            yield executor
+    else:
+        raise InputError.of(
+            "E001",
+            f"nothing can be run on `{place}`",
+            field="--on",
+            value=place,
+            accepted=_ACCEPTED,
+        )
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    with needing("dask", "dask", accepted=_ACCEPTED, field="--on", value="dask"):
+        import distributed
+    with distributed.Client(f"tcp://{address}", set_as_default=False) as client:
+        yield client.get_executor(pure=False, retries=RETRIES)
+
+
+@contextmanager
+def _ray(address: str) -> Iterator[Executor]:
+    with needing("ray", "ray", accepted=_ACCEPTED, field="--on", value="ray"):
+        import ray
+    with _where_no_module_is():
+        ray.init(
+            address="auto" if address == "auto" else f"ray://{address}",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    try:
+        yield _Ray()
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _where_no_module_is() -> Iterator[None]:
+    """Leave the current folder: Ray has its workers import from there first of all."""
+    here = Path.cwd()
+    os.chdir(bundled_folder())
+    try:
+        yield
+    finally:
+        os.chdir(here)
+
+
+class _Ray(Executor):
+    """Ray as an executor: a task whose worker dies is run again on another one."""
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        """Hand a task to the cluster."""
+        import ray
+
+        task = ray.remote(fn).options(num_cpus=1, max_retries=RETRIES)
+        future: Future[Any] = task.remote(*args, **kwargs).future()
+        return future
 
 
 class Task(Struct, frozen=True):

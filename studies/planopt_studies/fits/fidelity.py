@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from planopt.accuracy.columns import read_rows
 from planopt.accuracy.statistics import spread
-from planopt.accuracy.training import comparisons, predictions
-from planopt.accuracy.training_rows import TrainingRow
+from planopt.accuracy.training import TrainingRow, comparisons, predictions
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.documents.validation import Missing
 from planopt_studies.fits.training import Fit

@@ -27,8 +27,7 @@ from msgspec import structs
 from scipy.optimize import least_squares
 
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.training import Question, questions
-from planopt.accuracy.training_rows import TrainingRow
+from planopt.accuracy.training import Question, TrainingRow, questions
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
 from planopt.documents.training import TrainingEvaluation
 from planopt.documents.validation import Missing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from planopt.accuracy.training_rows import TrainingRow
+from planopt.accuracy.training import TrainingRow
 from planopt.catalog.open import open_catalog
 from planopt_studies.prepare.conventions import conventions
 from planopt_studies.prepare.geometry import (

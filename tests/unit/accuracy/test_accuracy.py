@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from planopt.accuracy.columns import read_rows
-from planopt.accuracy.residuals import errors
+from planopt.accuracy.statistics import errors
 from planopt.accuracy.validate import KINDS, bundled_measurements, predict
 from planopt.catalog.open import open_catalog
 from planopt.documents.validation import Comparison

@@ -8,7 +8,7 @@ import pytest
 
 import planopt
 from planopt.accuracy.columns import Format, read_rows
-from planopt.accuracy.training_rows import TrainingRow
+from planopt.accuracy.training import TrainingRow
 from planopt.accuracy.validate import BUNDLED, KINDS
 from planopt.catalog.open import bundled_folder
 from planopt.errors import InputError

@@ -13,7 +13,7 @@ import msgspec
 from planopt.documents.plan import PlanDocument
 from planopt.printable import printable, screened
 from planopt.report.homes import render_homes
-from planopt.report.page.markdown import markdown
+from planopt.report.page.tables import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from planopt.printable import printable, screened
 from planopt.report.derivation import derivation
 from planopt.report.homes import render_homes
 from planopt.report.page.html import page
-from planopt.report.page.markdown import markdown, rows
+from planopt.report.page.tables import markdown, rows
 from planopt.report.page.workbook import workbook
 from planopt.report.table import Report
 from planopt.second_opinion import derivation_of_plan
