@@ -17,7 +17,7 @@ from planopt.errors import InputError
 from planopt.exchange.fitting import Machine, factors, fit
 from planopt.exchange.imports import read_command
 from planopt.exchange.least_squares import TELLS, Fitting
-from planopt.exchange.measured_on import configuration, under
+from planopt.exchange.measuring import configuration, under
 from planopt.exchange.results import read_result
 from planopt.toml import tomllib
 

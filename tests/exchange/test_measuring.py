@@ -16,8 +16,7 @@ from planopt.cli import main
 from planopt.errors import InputError
 from planopt.exchange.export import BENCHMARK, CONFIGURATION, README
 from planopt.exchange.fitting import Machine, fit
-from planopt.exchange.measured_on import configuration
-from planopt.exchange.measuring import SECONDS, export_measurement
+from planopt.exchange.measuring import SECONDS, configuration, export_measurement
 
 if TYPE_CHECKING:
     from planopt.documents.plan import PlanDocument

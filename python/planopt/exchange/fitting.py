@@ -19,7 +19,7 @@ from planopt.catalog.overlay import check_targets, write_overlay
 from planopt.documents.exchange import Fit, FittedFactor, FittedFigure, Unchanged
 from planopt.errors import InputError
 from planopt.exchange.least_squares import TELLS, Fitting
-from planopt.exchange.measured_on import configuration, under
+from planopt.exchange.measuring import configuration, under
 from planopt.exchange.results import read_result
 from planopt.files import write
 from planopt.measurement.overlay import (

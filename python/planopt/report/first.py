@@ -36,7 +36,6 @@ from planopt.report.screen import (
     some,
 )
 from planopt.report.style import bad, faint, good, warn
-from planopt.report.sureness import sureness
 from planopt.report.table import Table, shortened, width
 from planopt.report.training import run_lines, training_layout
 from planopt.units import SECONDS_PER_DAY
@@ -46,7 +45,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planopt.documents.evaluation import ServingEvaluation
-    from planopt.documents.explanations import Alternative, TrainingAlternative
+    from planopt.documents.explanations import (
+        Alternative,
+        Scenarios,
+        TrainingAlternative,
+    )
     from planopt.documents.parts import (
         Assumed,
         BomLine,
@@ -87,7 +90,7 @@ _DOUBTS = 2
 def first_screen(plan: Plan | TrainingPlan, saved: str | Path | None) -> Screen:
     """Lay out the whole answer, feasible or not, and say where the rest is."""
     below = [
-        *sureness(plan),
+        *_sureness(plan),
         *assumptions(plan.assumed, plan.warnings, plan.not_considered),
         _last(plan, saved),
     ]
@@ -440,6 +443,75 @@ def _cluster(
 
 
 # --- How sure it is, and what it rests on ---------------------------------------------
+
+
+_GRADES = {
+    "measured": "measured on this accelerator and model kind",
+    "family": "measured on its family and model kind",
+    "none": "none on this accelerator and model kind",
+}
+
+
+def _sureness(plan: PlanDocument) -> list[Parts]:
+    """Say what is known of predictions, and how likely all promises are kept."""
+    known = plan.evidence
+    if known is None:
+        return []
+    said = [_GRADES[known.grade]]
+    if plan.oldest_price_date:
+        said.append(f"oldest price {plan.oldest_price_date}")
+    if known.rows:
+        data = (kind.data or "" for kind in known.kinds)
+        last = max(each.partition("; ")[2].rpartition(" ")[2] for each in data)
+        said.append(f"{count(known.rows)} rows" + (f", {last}" if last else ""))
+    chance = []
+    if plan.probability is not None:
+        chance.append(f"{plan.probability:.0%} that all promises hold")
+    if plan.confidence is not None:
+        chance.append(f"{plan.confidence:.0%} asked")
+    rough = is_rough(plan.bill_of_materials)
+    median, safe = plan.price_usd_at_confidence_50, plan.price_usd_at_confidence_95
+    prices = {50: median, 95: safe}
+    chance += [
+        f"{money(usd, rough=rough, whole=True)} at {at}%"
+        for at, usd in prices.items()
+        if usd is not None
+    ]
+    lines = {
+        "Evidence": said,
+        "Chance": chance,
+        "Scenarios": _scenarios(plan.scenarios),
+        "Measure": _worth(plan),
+    }
+    return [Parts(label, parts) for label, parts in lines.items() if parts]
+
+
+def _scenarios(told: Scenarios | None) -> list[str]:
+    """Say how often the plan is the best, and what it comes to at worst."""
+    if told is None:
+        return []
+    costs = {"P50": told.price_usd_p50, "P95": told.price_usd_p95}
+    costs["CVaR95"] = told.cvar95_usd
+    return [
+        f"best in ~{told.p_best:.0%} of {count(told.drawn)}",
+        f"holds in ~{told.p_holds:.0%}",
+        *(f"{at} {money(usd, rough=True, whole=True)}" for at, usd in costs.items()),
+    ]
+
+
+def _worth(plan: PlanDocument) -> list[str]:
+    """Say what is worth measuring first."""
+    if not plan.worth_measuring:
+        return []
+    first = plan.worth_measuring[0]
+    rent = first.rent_usd
+    saved = money(first.saves_usd, rough=True, whole=True)
+    return [
+        f"{first.accelerators} × {first.accelerator} for 20 min",
+        f"saves {saved} in the mean",
+        f"~{first.changes_choice:.0%} another choice",
+        *([] if rent is None else [f"rent {money(rent)}"]),
+    ]
 
 
 def assumptions(

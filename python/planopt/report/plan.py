@@ -35,13 +35,12 @@ from planopt.report.parts import (
 )
 from planopt.report.screen import whole
 from planopt.report.style import bad, good
-from planopt.report.sureness import measuring, risks
 from planopt.report.table import Report, Section, Sentence, Table, listed
 from planopt.report.training import run, training_layout
 from planopt.units import MONTHS_PER_YEAR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from planopt.documents.evaluation import Disaggregated, Transfer
@@ -51,7 +50,9 @@ if TYPE_CHECKING:
         Flip,
         PriceRange,
         RentOrBuy,
+        Scenarios,
         TrainingAlternative,
+        WorthMeasuring,
     )
     from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
     from planopt.documents.training import Renting
@@ -214,9 +215,54 @@ def _batches(plan: TrainingPlan) -> list[Block]:
 
 
 def _scenarios(plan: PlanDocument) -> Section:
-    told = () if plan.scenarios is None else risks(plan.scenarios)
-    measured = measuring(plan.worth_measuring) if plan.worth_measuring else ()
+    told = () if plan.scenarios is None else _risks(plan.scenarios)
+    measured = _measuring(plan.worth_measuring) if plan.worth_measuring else ()
     return Section("Scenarios", *told, *measured)
+
+
+_SUMS = (
+    *("price_usd_p50", "price_usd_p80", "price_usd_p95"),
+    *("cvar95_usd", "regret_usd_p95"),
+)
+
+
+def _risks(told: Scenarios) -> Iterator[Block]:
+    """Lay the plan and its alternatives out beside each other, and say of what."""
+    costs = ">P50", ">P80", ">P95", ">CVaR95"
+    rows = [
+        (
+            each.summary,
+            *(f"{share:.0%}" for share in (each.p_best, each.p_holds)),
+            *(money(getattr(each, sum_), whole=True) for sum_ in _SUMS),
+        )
+        for each in told.regret
+    ]
+    yield Table(("", ">best", ">holds", *costs, ">regret P95"), rows)
+    yield Sentence(
+        f"{count(told.drawn)} scenarios, seed {told.seed}: demand off by "
+        f"{told.demand_spread:.0%}, prices of memory and wafers by "
+        f"{told.common_price_spread:.0%}, each part's own by "
+        f"{told.own_price_spread:.0%} (assumed), speeds as errors on file; "
+        f"none holds in {told.p_none_holds:.0%}; "
+        f"what is missing is bought later at {told.later_price_ratio:g} times its price"
+    )
+
+
+def _measuring(told: Sequence[WorthMeasuring]) -> Iterator[Block]:
+    """Lay out what is worth measuring."""
+    rows = [
+        (
+            each.configuration,
+            "" if each.rent_usd is None else money(each.rent_usd),
+            f"{each.changes_choice:.0%}",
+            money(each.saves_usd, whole=True),
+            each.without,
+            each.instead,
+        )
+        for each in told
+    ]
+    figures = ">rent", ">changes", ">saves"
+    yield Table(("20 minutes of", *figures, "without it", "then often"), rows)
 
 
 def _flips(plan: PlanDocument) -> Section:
