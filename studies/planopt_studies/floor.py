@@ -9,7 +9,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from planopt.accuracy import serving_rows, training_rows
+from planopt.accuracy import serving_rows, training
 from planopt.accuracy.statistics import quantile, spread
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["floors"]
 
-FIGURES: Final = (*training_rows.FIGURES, *serving_rows.FIGURES, "measured_us")
+FIGURES: Final = (*training.FIGURES, *serving_rows.FIGURES, "measured_us")
 """Columns of what is measured, of every kind of row."""
 _MOST: Final = 0.9
 
