@@ -14,7 +14,8 @@ import planopt
 from planopt.files import write
 from planopt.report.first import hardware
 from planopt.report.homes import share_of_time
-from planopt.report.numbers import days, money
+from planopt.report.money import money
+from planopt.report.numbers import days
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

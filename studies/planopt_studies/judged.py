@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.numbers import UNKNOWN, percent
-from planopt.report.style import head
+from planopt.report.numbers import percent
+from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Table
 from planopt_studies.left_out import SINGLE_NODE
 

@@ -19,7 +19,8 @@ from planopt.documents.parts import Candidate, Hardware, PlanWarning, Rejection
 from planopt.report.catalog import render_catalog, render_entry
 from planopt.report.comparison import render_comparison
 from planopt.report.evaluation import render_evaluation
-from planopt.report.numbers import money, rate, size
+from planopt.report.money import money
+from planopt.report.numbers import rate, size
 from planopt.report.plan import render_plan
 from planopt.report.reproduction import render_reproduction
 from planopt.report.style import Style

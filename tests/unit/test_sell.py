@@ -11,7 +11,7 @@ import planopt
 from planopt.catalog.open import bundled_folder
 from planopt.errors import InputError
 from planopt.report.comparison import render_comparison
-from planopt.report.numbers import money_per_hour
+from planopt.report.money import money_per_hour
 from planopt_reference import verify_plan
 
 ASKED: dict[str, Any] = {

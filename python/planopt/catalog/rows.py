@@ -7,6 +7,7 @@ import io
 import math
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planopt.catalog.overlay import IDS, is_id
@@ -127,58 +128,42 @@ def read_rows(
             accepted="a CSV file in UTF-8",
         ) from error
     lines = csv.reader(io.StringIO(text, newline=""))
-
-    def wrong(what: str, accepted: str) -> None:
-        problem = Diagnostic(
-            code="E113",
-            message=what,
-            file=str(file),
-            line=lines.line_num,
-            accepted=accepted,
-        )
-        problems.append(problem)
-
+    wrong = partial(Diagnostic, code="E113", file=str(file))
     try:
         header = next(lines, [])
         misnamed = [*_wrong_columns(file, header, required, optional)]
         problems += misnamed
         for cells in () if misnamed else lines:
             if cells and len(cells) != len(header):
-                counted = f"{len(cells)} cells under {len(header)} columns"
-                wrong(counted, "one cell for each column")
+                what = f"{len(cells)} cells under {len(header)} columns"
+                line, accepted = lines.line_num, "one cell for each column"
+                problems.append(wrong(message=what, line=line, accepted=accepted))
             elif cells:
                 row = dict(zip(header, cells, strict=True))
                 yield Row(row, file, lines.line_num, problems)
             if len(problems) >= MOST_PROBLEMS:
                 return
     except csv.Error as error:
+        what, line = f"this is no CSV: {error}", lines.line_num
         accepted = "cells between commas, those with commas in quotes"
-        wrong(f"this is no CSV: {error}", accepted)
+        problems.append(wrong(message=what, line=line, accepted=accepted))
 
 
 def _wrong_columns(
     file: Path, header: list[str], required: Sequence[str], optional: Sequence[str]
 ) -> Iterator[Diagnostic]:
-    def wrong(
-        column: str, what: str, known: Sequence[str], help: str | None = None
-    ) -> Diagnostic:
-        return Diagnostic(
-            code="E112",
-            message=what,
-            file=str(file),
-            line=1,
-            field=column,
-            accepted=", ".join(known),
-            help=help,
-        )
-
+    wrong = partial(Diagnostic, code="E112", file=str(file), line=1)
     known = [*required, *optional]
     for place, column in enumerate(header, start=1):
         if column not in known:
             near = get_close_matches(column, known, n=1)
             meant = f"did you mean `{near[0]}`?" if near else None
-            what = f"column {place}, `{column}`, is not known"
-            yield wrong(column, what, known, meant)
+            what, accepted = (
+                f"column {place}, `{column}`, is not known",
+                ", ".join(known),
+            )
+            yield wrong(message=what, field=column, accepted=accepted, help=meant)
     for column in required:
         if column not in header:
-            yield wrong(column, f"there is no column `{column}`", required)
+            what, accepted = f"there is no column `{column}`", ", ".join(required)
+            yield wrong(message=what, field=column, accepted=accepted)

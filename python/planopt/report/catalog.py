@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from planopt.price_list import AGES, COLUMNS, UNDATED, Basis
 from planopt.price_sources import STATUSES
-from planopt.report.numbers import UNKNOWN, count, money, money_per_hour, share
-from planopt.report.style import head
+from planopt.report.money import money, money_per_hour
+from planopt.report.numbers import count, share
+from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:

@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from planopt.price_sources import apart, is_rough
 from planopt.report.first import assumptions
-from planopt.report.numbers import (
-    UNKNOWN,
-    count,
-    days,
-    money,
-    money_per_hour,
-    money_per_million,
-    percent,
-    rate,
-    watts,
-)
+from planopt.report.money import money, money_per_hour, money_per_million
+from planopt.report.numbers import count, days, percent, rate, watts
 from planopt.report.parts import warnings
 from planopt.report.screen import Ends, Parts, flagged
-from planopt.report.style import bad, faint, good
+from planopt.report.style import UNKNOWN, bad, faint, good
 from planopt.report.table import Report, Section, Table, listed, width
 
 if TYPE_CHECKING:

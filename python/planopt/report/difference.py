@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.numbers import UNKNOWN
-from planopt.report.style import head
+from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Table, listed
 
 if TYPE_CHECKING:

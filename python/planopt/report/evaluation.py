@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 from planopt.price_sources import is_rough
 from planopt.report.derivation import derivation
 from planopt.report.first import assumptions, cost_line, ends_of, hardware, speed, times
-from planopt.report.numbers import (
-    UNKNOWN,
-    count,
-    days,
-    duration,
-    milliseconds,
-    money,
-    rate,
-    size,
-)
+from planopt.report.money import money
+from planopt.report.numbers import count, days, duration, milliseconds, rate, size
 from planopt.report.parts import (
     assumed,
     bill,
@@ -36,7 +28,7 @@ from planopt.report.screen import (
     some,
     whole,
 )
-from planopt.report.style import bad, faint, good, warn
+from planopt.report.style import UNKNOWN, bad, faint, good, warn
 from planopt.report.table import Report, Section, Sentence, Table
 from planopt.report.training import layers, run, run_lines, training_layout
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.report.evaluation import render_evaluation
-from planopt.report.numbers import UNKNOWN, count, days, duration, percent, rate, size
-from planopt.report.style import good, head, warn
+from planopt.report.numbers import count, days, duration, percent, rate, size
+from planopt.report.style import UNKNOWN, good, head, warn
 from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:

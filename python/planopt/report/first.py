@@ -9,19 +9,8 @@ from msgspec import structs
 from planopt.documents.parts import failing
 from planopt.price_sources import dollars, is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
-from planopt.report.numbers import (
-    UNKNOWN,
-    count,
-    days,
-    duration,
-    many,
-    money,
-    money_per_hour,
-    money_per_million,
-    percent,
-    rate,
-    watts,
-)
+from planopt.report.money import money, money_per_hour, money_per_million
+from planopt.report.numbers import count, days, duration, many, percent, rate, watts
 from planopt.report.parts import carried, found, layout, price, time_and_memory
 from planopt.report.screen import (
     HEIGHT,
@@ -35,7 +24,7 @@ from planopt.report.screen import (
     predictions,
     some,
 )
-from planopt.report.style import bad, faint, good, warn
+from planopt.report.style import UNKNOWN, bad, faint, good, warn
 from planopt.report.table import Table, shortened, width
 from planopt.report.training import run_lines, training_layout
 from planopt.units import SECONDS_PER_DAY

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from planopt.documents.explanations import Infeasibility
 from planopt.price_sources import is_rough
 from planopt.report.first import assumptions, last, sold
-from planopt.report.numbers import UNKNOWN, money, rate, tonnes, watts
+from planopt.report.money import money
+from planopt.report.numbers import rate, tonnes, watts
 from planopt.report.parts import assumed, bought, warnings
 from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
-from planopt.report.style import bad, good, head, warn
+from planopt.report.style import UNKNOWN, bad, good, head, warn
 from planopt.report.table import Report, Section, Sentence, Table
 
 if TYPE_CHECKING:

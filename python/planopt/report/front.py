@@ -83,9 +83,8 @@ class Plot:
         drawn = [[" "] * self._wide for _ in range(_HIGH)]
         for rows, told in ((self._rows, str.lower), (self._front, str)):
             for row in rows:
-                line = (
-                    _HIGH - 1 - int(self._axes.y(row) / self._most * (_HIGH - 1) + 0.5)
-                )
+                high = self._axes.y(row) / self._most
+                line = _HIGH - 1 - int(high * (_HIGH - 1) + 0.5)
                 letter = self._names.get(str(row["accelerator"]), ".")
                 drawn[line][self._across(self._axes.x(row))] = told(letter)
         share = {0: 1.0, (_HIGH - 1) // 2: 0.5, _HIGH - 1: 0.0}
@@ -96,13 +95,12 @@ class Plot:
             for place, line in enumerate(drawn)
         ]
         start = " " * self._margin
+        names = [f"{letter} {name}" for name, letter in self._names.items()]
         return [
             *body,
             f"{start} └{'─' * (self._wide - 1)}",
             f"{start}  {self._ticks()}".rstrip(),
-            *Parts(
-                "", [f"{letter} {name}" for name, letter in self._names.items()]
-            ).lines(),
+            *Parts("", names).lines(),
         ]
 
     def _across(self, value: float) -> int:
@@ -115,15 +113,13 @@ class Plot:
             for step in _STEPS:
                 value = step * 10.0**power
                 if self._from <= value <= self._to:
-                    place, told = (
-                        self._across(value),
-                        rate(value).removesuffix(".00").removesuffix(".0"),
-                    )
+                    place = self._across(value)
+                    told = rate(value).removesuffix(".00").removesuffix(".0")
                     if place > len(line) + 1 or not line:
                         line = f"{line:<{place}}{told}"
-        return (
-            line if len(line) <= self._wide else line[: self._wide].rpartition(" ")[0]
-        )
+        if len(line) > self._wide:
+            return line[: self._wide].rpartition(" ")[0]
+        return line
 
 
 def _letters(names: Iterable[str]) -> dict[str, str]:

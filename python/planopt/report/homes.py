@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.documents.homes import IslandsPlan
-from planopt.report.numbers import (
-    count,
-    days,
-    duration,
-    many,
-    money,
-    money_per_million,
-    percent,
-    size,
-)
+from planopt.report.money import money, money_per_million
+from planopt.report.numbers import count, days, duration, many, percent, size
 from planopt.report.screen import Ends
 from planopt.report.style import bad, good, head
 from planopt.report.table import Report, Section, Sentence, Table

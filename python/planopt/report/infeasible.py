@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Infeasibility
-from planopt.report.numbers import money, money_per_hour, rate
+from planopt.report.money import money, money_per_hour
+from planopt.report.numbers import rate
 from planopt.report.table import Sentence, Table, listed
 
 if TYPE_CHECKING:

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.price_sources import MILLION, dollars, three_digits
+from planopt.price_sources import MILLION, three_digits
+from planopt.report.style import UNKNOWN
 from planopt.units import SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-UNKNOWN = "-"
-
 _GIGABYTE = 1e9
-_NO_CENTS = 100.0
-"""Dollars from which on nobody asks for cents."""
 _KG_PER_TONNE = 1e3
 _SECONDS_PER_MINUTE = 60
 
 
-def money(usd: float | None, *, rough: bool = False, whole: bool = False) -> str:
-    """Dollars, below a hundred to the cent; a rough sum to three digits."""
-    if usd is None:
-        return UNKNOWN
-    return dollars(usd, rough=rough, whole=whole or usd >= _NO_CENTS)
-
-
-def _told(form: str, times: float = 1.0) -> Callable[[float | None], str]:
+def told(form: str, times: float = 1.0) -> Callable[[float | None], str]:
     """Return what tells a figure, so many times itself, to three significant digits."""
     return lambda figure: (
         UNKNOWN
@@ -35,11 +25,9 @@ def _told(form: str, times: float = 1.0) -> Callable[[float | None], str]:
     )
 
 
-rate = days = _told("{}")
+rate = days = told("{}")
 """Tokens per second, days or another figure, without the unit: 12.3, 4,057, 0.42."""
-money_per_million = _told("${}")
-money_per_hour = _told("${}/h")
-milliseconds = _told("{} ms", 1e3)
+milliseconds = told("{} ms", 1e3)
 
 
 def duration(seconds: float | None) -> str:

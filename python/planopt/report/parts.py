@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec.structs import asdict
 
 from planopt.price_sources import is_rough
+from planopt.report.money import money, money_per_hour
 from planopt.report.numbers import (
     count,
     duration,
     many,
     milliseconds,
-    money,
-    money_per_hour,
     percent,
     rate,
     tonnes,

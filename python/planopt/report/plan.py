@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING
 from planopt.price_sources import is_rough
 from planopt.report.first import first_screen
 from planopt.report.infeasible import nearest
-from planopt.report.numbers import (
-    UNKNOWN,
-    count,
-    days,
-    many,
-    milliseconds,
-    money,
-    money_per_hour,
-    money_per_million,
-    percent,
-    rate,
-    size,
-)
+from planopt.report.money import money, money_per_hour, money_per_million
+from planopt.report.numbers import count, days, many, milliseconds, percent, rate, size
 from planopt.report.parts import (
     assumed,
     bill,
@@ -34,7 +23,7 @@ from planopt.report.parts import (
     warnings,
 )
 from planopt.report.screen import whole
-from planopt.report.style import bad, good
+from planopt.report.style import UNKNOWN, bad, good
 from planopt.report.table import Report, Section, Sentence, Table, listed
 from planopt.report.training import run, training_layout
 from planopt.units import MONTHS_PER_YEAR

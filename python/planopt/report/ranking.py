@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from planopt.report.numbers import UNKNOWN, money_per_million, rate
+from planopt.report.money import money_per_million
+from planopt.report.numbers import rate
 from planopt.report.parts import GB
-from planopt.report.style import head
+from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Sentence, Table, beside
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Callable  # noqa: TC003 - a field of a tuple
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from planopt.report.numbers import UNKNOWN, rate
-from planopt.report.style import head, seen, warn
+from planopt.report.numbers import rate
+from planopt.report.style import UNKNOWN, head, seen, warn
 from planopt.report.table import Sentence, Table, beside, laid, shortened, width
 
 if TYPE_CHECKING:

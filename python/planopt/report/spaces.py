@@ -72,11 +72,11 @@ def _spread(front: Sequence[Row], most: int) -> list[Row]:
 
 def _table(rows: Sequence[Row], *, wraps: bool) -> Table:
     """Lay out rows of a front; a column that none of them has is left out."""
-    titles = {name: title for name, title in _TITLES.items() if name in rows[0]}
-    if wraps:
-        titles = {name: title.replace("+", "") for name, title in titles.items()}
-    else:
-        titles = {name: title.upper() for name, title in titles.items()}
+    titles = {
+        name: title.replace("+", "") if wraps else title.upper()
+        for name, title in _TITLES.items()
+        if name in rows[0]
+    }
     cells = [[_cell(row[name]) for name in titles] for row in rows]
     return Table([*titles.values()], cells, wraps=wraps)
 

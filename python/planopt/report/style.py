@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+UNKNOWN = "-"
+"""What is not known is a dash, never a 0."""
 _MARKS = re.compile(r"\x1b\[[\d;]*m")
 
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planopt.report.numbers import (
-    count,
-    days,
-    duration,
-    money,
-    percent,
-    rate,
-    size,
-    watts,
-)
+from planopt.report.money import money
+from planopt.report.numbers import count, days, duration, percent, rate, size, watts
 from planopt.report.parts import known, memory_line, time_line
 from planopt.report.screen import Parts
 from planopt.report.table import Sentence

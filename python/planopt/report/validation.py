@@ -6,8 +6,8 @@ from html import escape
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
-from planopt.report.numbers import UNKNOWN, percent
-from planopt.report.style import head
+from planopt.report.numbers import percent
+from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Table, listed
 
 if TYPE_CHECKING:

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planopt.documents.fleet import FleetPlan
 from planopt.documents.plan import Plan, TrainingPlan
-from planopt.report.numbers import (
-    UNKNOWN,
-    count,
-    duration,
-    money,
-    money_per_hour,
-    money_per_million,
-    percent,
-    rate,
-    watts,
-)
+from planopt.report.money import money, money_per_hour, money_per_million
+from planopt.report.numbers import count, duration, percent, rate, watts
+from planopt.report.style import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
