@@ -19,15 +19,7 @@ from planopt.report.parts import (
     time_and_memory,
     warnings,
 )
-from planopt.report.screen import (
-    Ends,
-    Parts,
-    Prediction,
-    flagged,
-    predictions,
-    some,
-    whole,
-)
+from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions, whole
 from planopt.report.style import UNKNOWN, bad, faint, good, warn
 from planopt.report.table import Report, Section, Sentence, Table
 from planopt.report.training import layers, run, run_lines, training_layout
@@ -106,7 +98,7 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
     if load is not None:
         shown += [] if load.overloaded else [_latencies(evaluation, load)]
         shown += [Parts("Load", [carried(load), f"by {load.by}"])]
-        shown += some("Cache", found(load))
+        shown += [Parts("Cache", cache)] if (cache := found(load)) else []
     does = [*time_and_memory(evaluation), prompt_line(evaluation)]
     return [*shown, *does, *_prefill_pool(evaluation)]
 

@@ -260,43 +260,6 @@ def _flips(plan: PlanDocument) -> Section:
     return Section("Sensitivity", *listed(flips))
 
 
-# --- What was assumed, and what was looked at -----------------------------------------
-
-
-def _epilogue(plan: PlanDocument) -> list[Block]:
-    search = plan.search
-    details = [f"{count(search.candidates_evaluated)} evaluated"]
-    if search.candidates_pruned:
-        details.append(f"{count(search.candidates_pruned)} pruned")
-    rejected = sorted(search.rejected.items(), key=lambda each: -each[1])
-    details += [f"{count(number)} rejected for {reason}" for reason, number in rejected]
-    if search.seconds is not None:
-        details.append(f"{search.seconds:.2f} s")
-    if plan.assumptions:
-        details.append(f"assumptions `{plan.assumptions}`")
-    done = f"Done: {count(search.candidates_covered)} candidates covered"
-    interval = plan.accuracy.statement if plan.accuracy else ""
-    return [
-        assumed(plan.assumed),
-        not_considered(plan.not_considered),
-        Section("80% prediction interval", Sentence(interval)),
-        warnings(plan.warnings),
-        "",
-        Sentence(f"{done} ({', '.join(details)}).", "", "  "),
-    ]
-
-
-def render_verification(
-    plan: str | Path, problems: Sequence[Diagnostic], computed: str
-) -> Report:
-    """Say whether a saved plan holds, and what of it was computed again."""
-    if problems:
-        found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        return Report(f"{plan}: {bad('NOT VERIFIED')}, {found}", computed)
-    agrees = "every figure computed again agrees"
-    return Report(f"{plan}: {good('VERIFIED')}, {agrees}", computed)
-
-
 # --- One pool beside two --------------------------------------------------------------
 
 
@@ -521,3 +484,40 @@ def _steps(plan: Plan) -> Table:
         for each in plan.steps
     ]
     return Table(("", ">step", ">saves", ">tok/s more", "then"), rows)
+
+
+# --- What was assumed, and what was looked at -----------------------------------------
+
+
+def _epilogue(plan: PlanDocument) -> list[Block]:
+    search = plan.search
+    details = [f"{count(search.candidates_evaluated)} evaluated"]
+    if search.candidates_pruned:
+        details.append(f"{count(search.candidates_pruned)} pruned")
+    rejected = sorted(search.rejected.items(), key=lambda each: -each[1])
+    details += [f"{count(number)} rejected for {reason}" for reason, number in rejected]
+    if search.seconds is not None:
+        details.append(f"{search.seconds:.2f} s")
+    if plan.assumptions:
+        details.append(f"assumptions `{plan.assumptions}`")
+    done = f"Done: {count(search.candidates_covered)} candidates covered"
+    interval = plan.accuracy.statement if plan.accuracy else ""
+    return [
+        assumed(plan.assumed),
+        not_considered(plan.not_considered),
+        Section("80% prediction interval", Sentence(interval)),
+        warnings(plan.warnings),
+        "",
+        Sentence(f"{done} ({', '.join(details)}).", "", "  "),
+    ]
+
+
+def render_verification(
+    plan: str | Path, problems: Sequence[Diagnostic], computed: str
+) -> Report:
+    """Say whether a saved plan holds, and what of it was computed again."""
+    if problems:
+        found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        return Report(f"{plan}: {bad('NOT VERIFIED')}, {found}", computed)
+    agrees = "every figure computed again agrees"
+    return Report(f"{plan}: {good('VERIFIED')}, {agrees}", computed)

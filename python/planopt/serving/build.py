@@ -10,11 +10,7 @@ from msgspec import Struct
 from planopt._native import lay_out as native_lay_out
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.evaluation import Deployment, Transfer  # noqa: TC001 - msgspec reads
-from planopt.documents.parts import (  # noqa: TC001 - msgspec reads
-    BomLine,
-    Cost,
-    Outlasted,
-)
+from planopt.documents.parts import BomLine, Cost, Outlasted  # noqa: TC001
 from planopt.procurement.problem import Broken, check
 
 if TYPE_CHECKING:
