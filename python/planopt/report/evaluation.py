@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
+from planopt.report import parts
 from planopt.report.derivation import derivation
 from planopt.report.first import assumptions, cost_line, ends_of, hardware, speed, times
 from planopt.report.money import money
 from planopt.report.numbers import count, days, duration, milliseconds, rate, size
-from planopt.report.parts import (
-    assumed,
-    bill,
-    carried,
-    found,
-    layout,
-    prompt_line,
-    time_and_memory,
-    warnings,
-)
 from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions, whole
 from planopt.report.style import UNKNOWN, bad, faint, good, warn
 from planopt.report.table import Report, Section, Sentence, Table
@@ -64,7 +55,7 @@ def _verdict(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
         way, used = training_layout(evaluation.candidate), evaluation.accelerators
     else:
         of += f" under {evaluation.engine}" if evaluation.engine else ""
-        way = layout(evaluation.candidate)
+        way = parts.layout(evaluation.candidate)
         used = evaluation.candidate.accelerators * evaluation.replicas
     bought = sum(line.quantity for line in bill if line.kind == "accelerator")
     what = f"{count(used)} of {what}" if used and bought > used else what
@@ -97,9 +88,9 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
         shown.append(predictions("A STEADY STEP", [speed(evaluation)]))
     if load is not None:
         shown += [] if load.overloaded else [_latencies(evaluation, load)]
-        shown += [Parts("Load", [carried(load), f"by {load.by}"])]
-        shown += [Parts("Cache", cache)] if (cache := found(load)) else []
-    does = [*time_and_memory(evaluation), prompt_line(evaluation)]
+        shown += [Parts("Load", [parts.carried(load), f"by {load.by}"])]
+        shown += [Parts("Cache", cache)] if (cache := parts.found(load)) else []
+    does = [*parts.time_and_memory(evaluation), parts.prompt_line(evaluation)]
     return [*shown, *does, *_prefill_pool(evaluation)]
 
 
@@ -124,14 +115,14 @@ def _paid(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
     if evaluation.kind == "serving":
         tokens = of.usd_per_million_tokens
     bill = evaluation.bill_of_materials
-    parts = [
+    bought = [
         f"{count(line.quantity)} × {line.name} {money(line.price_usd, whole=True)}"
         for line in bill
     ]
     rough = is_rough(bill)
     return [
         cost_line(of.price_usd, of.usd_per_hour, tokens, power, rough=rough),
-        Parts("Parts", parts),
+        Parts("Parts", bought),
     ]
 
 
@@ -142,9 +133,9 @@ def _details(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
         does = [*layers(evaluation.mixed), *run(evaluation)]
     return [
         *does,
-        Section("", bill(evaluation.bill_of_materials)),
-        assumed(evaluation.assumed),
-        warnings(evaluation.warnings),
+        Section("", parts.bill(evaluation.bill_of_materials)),
+        parts.assumed(evaluation.assumed),
+        parts.warnings(evaluation.warnings),
     ]
 
 

@@ -5,23 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
+from planopt.report import parts
 from planopt.report.first import first_screen
 from planopt.report.infeasible import nearest
 from planopt.report.money import money, money_per_hour, money_per_million
 from planopt.report.numbers import count, days, many, milliseconds, percent, rate, size
-from planopt.report.parts import (
-    assumed,
-    bill,
-    cost,
-    deployment_line,
-    latencies,
-    not_considered,
-    price,
-    prompt_line,
-    purchase,
-    time_and_memory,
-    warnings,
-)
 from planopt.report.screen import whole
 from planopt.report.style import UNKNOWN, bad, good
 from planopt.report.table import Report, Section, Sentence, Table, listed
@@ -77,14 +65,14 @@ def _serving(plan: Plan) -> list[Block]:
             for block in (
                 "",
                 Sentence(layout, " "),
-                *(whole(time_and_memory(each.evaluation)) if several else ()),
-                prompt_line(each.evaluation).whole(),
-                *latencies(each.evaluation),
+                *(whole(parts.time_and_memory(each.evaluation)) if several else ()),
+                parts.prompt_line(each.evaluation).whole(),
+                *parts.latencies(each.evaluation),
             )
         ),
         "",
-        bill(plan.bill_of_materials),
-        *cost(plan.cost, plan.kg_co2e_per_year),
+        parts.bill(plan.bill_of_materials),
+        *parts.cost(plan.cost, plan.kg_co2e_per_year),
         Section("A step of each limit", _steps(plan)),
         Section("If prices or assumptions move", *_prices(plan)),
         Section("Rent or buy", *_rent_or_buy(plan.rent_or_buy)),
@@ -101,10 +89,13 @@ def _nearest(plan: PlanDocument) -> Block:
 
 
 def _training(plan: TrainingPlan) -> list[Block]:
+    bought = [parts.bill(plan.bill_of_materials)] if plan.deployments else []
     return [
         _nearest(plan),
         *(Section("", *run(each.evaluation)) for each in plan.deployments),
-        Section("", *([bill(plan.bill_of_materials)] if plan.deployments else [])),
+        Section(
+            "", *([parts.bill(plan.bill_of_materials)] if plan.deployments else [])
+        ),
         Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),
         Section("Batches of the range", *_batches(plan)),
         _scenarios(plan),
@@ -120,14 +111,14 @@ def laid_out(plan: Plan | TrainingPlan) -> list[str]:
         deployed = plan.deployments
         return [f"{each.model}, {training_layout(each.candidate)}" for each in deployed]
     engine = plan.request.engine_name
-    return [deployment_line(each, engine) for each in plan.deployments]
+    return [parts.deployment_line(each, engine) for each in plan.deployments]
 
 
 # --- What else was possible -----------------------------------------------------------
 
 
 def _paid(each: Answer | Alternative, *, hourly: bool) -> str:
-    return money_per_hour(each.usd_per_hour) if hourly else price(each)
+    return money_per_hour(each.usd_per_hour) if hourly else parts.price(each)
 
 
 def _answers(plan: Plan) -> list[Block]:
@@ -142,7 +133,7 @@ def _answers(plan: Plan) -> list[Block]:
             rate(answer.tokens_per_second_per_user),
             rate(answer.tokens_per_second),
             money_per_million(answer.usd_per_million_tokens),
-            answer.summary or purchase(answer.bill_of_materials) or nothing,
+            answer.summary or parts.purchase(answer.bill_of_materials) or nothing,
         )
         for title, answer in titled.items()
         if answer is not None
@@ -173,7 +164,7 @@ def _clusters(clusters: Sequence[TrainingAlternative], last: str) -> Table:
         (
             each.summary,
             count(each.accelerators),
-            price(each, whole=True),
+            parts.price(each, whole=True),
             days(each.days),
             percent(each.mfu),
             money(each.run_usd, whole=True),
@@ -297,7 +288,7 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
     ]
     return (
         "colocated",
-        price(plan),
+        parts.price(plan),
         count(plan.totals.accelerators),
         rate(plan.totals.tokens_per_second),
         *map(milliseconds, worst),
@@ -309,7 +300,7 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
 def _of_two(two: Disaggregated, at: str) -> tuple[str, ...]:
     return (
         "disaggregated",
-        price(two),
+        parts.price(two),
         count(two.accelerators),
         rate(two.tokens_per_second),
         milliseconds(getattr(two.ttft_seconds, at)),
@@ -503,10 +494,10 @@ def _epilogue(plan: PlanDocument) -> list[Block]:
     done = f"Done: {count(search.candidates_covered)} candidates covered"
     interval = plan.accuracy.statement if plan.accuracy else ""
     return [
-        assumed(plan.assumed),
-        not_considered(plan.not_considered),
+        parts.assumed(plan.assumed),
+        parts.not_considered(plan.not_considered),
         Section("80% prediction interval", Sentence(interval)),
-        warnings(plan.warnings),
+        parts.warnings(plan.warnings),
         "",
         Sentence(f"{done} ({', '.join(details)}).", "", "  "),
     ]

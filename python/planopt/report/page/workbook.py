@@ -6,17 +6,11 @@ import io
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from planopt import units
 from planopt.documents.fleet import FleetPlan
 from planopt.documents.plan import Plan, TrainingPlan
 from planopt.errors import needing
 from planopt.report.page.tables import sections
-from planopt.units import (
-    HOURS_PER_YEAR,
-    MONTHS_PER_YEAR,
-    SECONDS_PER_HOUR,
-    TOKENS_PER_MILLION,
-    WATTS_PER_KILOWATT,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -154,7 +148,7 @@ def _cost(sheet: _Sheet, plan: Plan | TrainingPlan, total: str, rent: str) -> No
         sheet.row(title, rates.get(name))
     hourly = plan.cost.usd_per_hour or 0.0
     per_million = plan.cost.usd_per_million_tokens or 0.0
-    busy = hourly / per_million * TOKENS_PER_MILLION / SECONDS_PER_HOUR
+    busy = hourly / per_million * units.TOKENS_PER_MILLION / units.SECONDS_PER_HOUR
     parts: dict[str, float] = {each.name: each.usd_per_hour for each in plan.cost.parts}
     racked = [each for each in plan.deployments if each.hardware.rack_units]
     watts = sum((each.evaluation.power_watts or 0.0) * each.units for each in racked)
@@ -168,27 +162,29 @@ def _cost(sheet: _Sheet, plan: Plan | TrainingPlan, total: str, rent: str) -> No
     # What stands elsewhere is no part of the formula.
     formula = f"=B17-{plan.price_usd or 0.0}+{in_racks}"
     sheet.row("Of it in racks, USD", (formula, in_racks), form=_USD)
-    hourly_of_monthly = f"{MONTHS_PER_YEAR}/{HOURS_PER_YEAR}"
+    hourly_of_monthly = f"{units.MONTHS_PER_YEAR}/{units.HOURS_PER_YEAR}"
     lent = "B12/((1+B12)^B2-1)*(1-B3)+B12-(1-B3)/B2"
     interest = lent if rates.get("wacc") else "0*B12"
     formulas = {
-        "purchase": f"=B17*(1-B3)/(B2*{HOURS_PER_YEAR})",
-        "financing": f"=B18*({interest})/{HOURS_PER_YEAR}",
-        "electricity": f"=(B13+B14*(B6-1))/{WATTS_PER_KILOWATT}*B5*B4",
+        "purchase": f"=B17*(1-B3)/(B2*{units.HOURS_PER_YEAR})",
+        "financing": f"=B18*({interest})/{units.HOURS_PER_YEAR}",
+        "electricity": f"=(B13+B14*(B6-1))/{units.WATTS_PER_KILOWATT}*B5*B4",
         "rack_space": f"=B15/B8*B7*{hourly_of_monthly}",
-        "colocation": f"=B14/{WATTS_PER_KILOWATT}*B9*{hourly_of_monthly}",
-        "support": f"=B18*B10/{HOURS_PER_YEAR}",
-        "staff": f"=B15/B8*B11/{HOURS_PER_YEAR}",
+        "colocation": f"=B14/{units.WATTS_PER_KILOWATT}*B9*{hourly_of_monthly}",
+        "support": f"=B18*B10/{units.HOURS_PER_YEAR}",
+        "staff": f"=B15/B8*B11/{units.HOURS_PER_YEAR}",
         "rent": f"={rent}",
     }
     for name, formula in formulas.items():
         title = f"{name.replace('_', ' ').capitalize()}, USD/h"
         sheet.row(title, (formula, parts.get(name, 0.0)), form=_RATE)
     sheet.row("TCO, USD/h", ("=SUM(B19:B26)", hourly), form=_RATE)
-    tokens = f"(B16*{SECONDS_PER_HOUR}*B5/{TOKENS_PER_MILLION})"
+    tokens = f"(B16*{units.SECONDS_PER_HOUR}*B5/{units.TOKENS_PER_MILLION})"
     sheet.row("A million tokens, USD", (f"=B27/{tokens}", per_million))
-    years = hourly * (rates.get("years") or 0.0) * HOURS_PER_YEAR
-    sheet.row("TCO of all years, USD", (f"=B27*B2*{HOURS_PER_YEAR}", years), form=_USD)
+    years = hourly * (rates.get("years") or 0.0) * units.HOURS_PER_YEAR
+    sheet.row(
+        "TCO of all years, USD", (f"=B27*B2*{units.HOURS_PER_YEAR}", years), form=_USD
+    )
 
 
 def _periods(sheet: _Sheet, plan: FleetPlan) -> None:
