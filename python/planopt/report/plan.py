@@ -93,9 +93,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
     return [
         _nearest(plan),
         *(Section("", *run(each.evaluation)) for each in plan.deployments),
-        Section(
-            "", *([parts.bill(plan.bill_of_materials)] if plan.deployments else [])
-        ),
+        Section("", *bought),
         Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),
         Section("Batches of the range", *_batches(plan)),
         _scenarios(plan),
