@@ -8,7 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt import _native as core
+from planopt._native import (
+    accelerators_to_finish,
+    bandwidth_to_keep_up,
+    break_even_days,
+    capital_usd_per_hour,
+    energy_kwh,
+    energy_usd_per_hour,
+    fewest_accelerators,
+    forwards_from_the_input,
+    hosting_usd_per_hour,
+    in_flight_both_ways,
+    largest_tensor_degree,
+    rent_usd,
+    run_seconds,
+    step_seconds,
+    tensor_intensity,
+    tokens_per_second,
+    tokens_per_usd,
+)
 from planopt.article.inputs import UnknownFigureError, known
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
@@ -47,7 +65,7 @@ def _kept_by_a_layer(inputs: Inputs) -> float:
 def _tensor_intensity(inputs: Inputs) -> float:
     """FLOP for each byte of a layer's input where each rank has one head."""
     heads = inputs.model.heads
-    return core.tensor_intensity(_heads_flop(inputs), _kept_by_a_layer(inputs), heads)
+    return tensor_intensity(_heads_flop(inputs), _kept_by_a_layer(inputs), heads)
 
 
 def _heads_flop(inputs: Inputs) -> float:
@@ -67,7 +85,7 @@ def _peak(inputs: Inputs) -> float:
 def _largest_tensor_degree(inputs: Inputs) -> float:
     """Tensor-parallel degree from which on a layer's input outlasts the arithmetic."""
     flop, kept = _heads_flop(inputs), _kept_by_a_layer(inputs)
-    return core.largest_tensor_degree(flop, kept, _peak(inputs), _bandwidth(inputs))
+    return largest_tensor_degree(flop, kept, _peak(inputs), _bandwidth(inputs))
 
 
 def _bandwidth(inputs: Inputs) -> float:
@@ -143,8 +161,7 @@ def _arithmetic_seconds(inputs: Inputs) -> float:
 def _throughput(inputs: Inputs) -> float:
     """Tokens per second of batches whose sequences are read at a given speed."""
     step = 1 / inputs.quantity("speed", "tokens_per_second")
-    batch, in_flight = inputs.number("batch"), inputs.number("in_flight")
-    return core.tokens_per_second(batch, in_flight, step)
+    return tokens_per_second(inputs.number("batch"), inputs.number("in_flight"), step)
 
 
 def _utilization(inputs: Inputs) -> float:
@@ -161,8 +178,7 @@ def _step_seconds(inputs: Inputs) -> float:
     stage = inputs.quantity("stage", "seconds")
     all_reduces = inputs.given("communication", "seconds") or 0.0
     hops = inputs.number("hops") * (inputs.given("hop", "seconds") or 0.0)
-    path = inputs.number("stages") * stage + all_reduces + hops
-    return core.step_seconds(path, stage, 1)
+    return step_seconds(inputs.number("stages") * stage + all_reduces + hops, stage, 1)
 
 
 def _memory_bandwidth_ratio(inputs: Inputs) -> float:
@@ -190,7 +206,7 @@ def _energy_per_hour(inputs: Inputs) -> float:
     electricity = inputs.given("electricity", "usd_per_kwh")
     if electricity is None:
         electricity = inputs.cost_assumption("electricity_usd_per_kwh")
-    return core.energy_usd_per_hour(power, _duty(inputs), pue, electricity)
+    return energy_usd_per_hour(power, _duty(inputs), pue, electricity)
 
 
 def _duty(inputs: Inputs) -> float:
@@ -201,7 +217,7 @@ def _duty(inputs: Inputs) -> float:
 def _hosting_per_hour(inputs: Inputs) -> float:
     hardware = known(inputs.evaluation.hardware, "the hardware")
     host = hardware.host or ""
-    return core.hosting_usd_per_hour(
+    return hosting_usd_per_hour(
         inputs.entity_figure("hosts", host, "rack_units", "number") * hardware.hosts,
         inputs.cost_assumption("rack_units"),
         inputs.cost_assumption("rack_usd_per_month"),
@@ -217,7 +233,7 @@ def _usd_per_hour(inputs: Inputs) -> float:
 def _tokens_per_dollar(inputs: Inputs) -> float:
     rate = inputs.quantity("tokens", "tokens") / inputs.quantity("period", "seconds")
     total = inputs.quantity("total", "usd_per_hour")
-    return core.tokens_per_usd(rate, _duty(inputs), total)
+    return tokens_per_usd(rate, _duty(inputs), total)
 
 
 def _hours(inputs: Inputs) -> float:
@@ -226,13 +242,13 @@ def _hours(inputs: Inputs) -> float:
 
 def _rent_usd(inputs: Inputs, hours: float) -> float:
     rent = inputs.quantity("rent", "usd_per_hour")
-    return core.rent_usd(rent, hours, _duty(inputs))
+    return rent_usd(rent, hours, _duty(inputs))
 
 
 def _break_even_days(inputs: Inputs) -> float:
     """Day on which a purchase with its electricity has cost as much as renting."""
     energy, rent = _energy_per_hour(inputs), _rent_usd(inputs, HOURS_PER_DAY)
-    day = core.break_even_days(_price(inputs), HOURS_PER_DAY * energy, rent)
+    day = break_even_days(_price(inputs), HOURS_PER_DAY * energy, rent)
     return known(day, "the day, for renting never costs more,")
 
 
@@ -241,17 +257,17 @@ FIGURES: dict[str, Callable[[Inputs], float]] = {
     "cache_saves_flop": lambda of: _cache_saves(of, "key_value_flop_per_token"),
     "cache_saves_flop_per_byte": _cache_saves_flop_per_byte,
     "cache_saves_weight_reads": lambda of: _cache_saves(of, "key_value_weights"),
-    "capital_per_hour": lambda of: core.capital_usd_per_hour(
+    "capital_per_hour": lambda of: capital_usd_per_hour(
         _price(of), of.cost_assumption("years")
     ),
-    "energy_kwh": lambda of: core.energy_kwh(
+    "energy_kwh": lambda of: energy_kwh(
         of.quantity("power", "watts"), _hours(of), _duty(of), of.cost_assumption("pue")
     ),
     "energy_per_hour": _energy_per_hour,
     "energy_usd": lambda of: _hours(of) * _energy_per_hour(of),
     "fewest_accelerators": _fewest_accelerators,
     # Those that hold what other rows add up to, evenly divided.
-    "fewest_accelerators_holding": lambda of: core.fewest_accelerators(
+    "fewest_accelerators_holding": lambda of: fewest_accelerators(
         _sum_of_rows(of), of.figure("memory.capacity_bytes", "the memory")
     ),
     "hosting_per_hour": _hosting_per_hour,
@@ -260,7 +276,7 @@ FIGURES: dict[str, Callable[[Inputs], float]] = {
     "rent_usd": lambda of: _rent_usd(of, _hours(of)),
     "ridge_flop_per_byte": _ridge_flop_per_byte,
     "step_seconds": _step_seconds,
-    "step_speed": lambda of: core.tokens_per_second(1, 1, _step_seconds(of)),
+    "step_speed": lambda of: tokens_per_second(1, 1, _step_seconds(of)),
     "sum_of_rows": _sum_of_rows,
     "throughput": _throughput,
     "tokens_per_dollar": _tokens_per_dollar,
@@ -268,27 +284,25 @@ FIGURES: dict[str, Callable[[Inputs], float]] = {
     "utilization": _utilization,
     # Of training.
     # Accelerators that work a number of hours off in time.
-    "accelerators_to_finish": lambda of: core.accelerators_to_finish(
+    "accelerators_to_finish": lambda of: accelerators_to_finish(
         of.number("accelerator_hours"), of.quantity("period", "seconds")
     ),
     # What one micro-batch keeps of all layers.
     "activations_of_layers": lambda of: of.model.layers * _kept_by_a_layer(of),
     # Bandwidth at which messages take as long as the arithmetic of one head.
-    "bandwidth_to_keep_up": lambda of: core.bandwidth_to_keep_up(
+    "bandwidth_to_keep_up": lambda of: bandwidth_to_keep_up(
         _peak(of), _tensor_intensity(of)
     ),
     # Forwards of single layers where backward has the model's input alone.
-    "forwards_from_the_input": lambda of: core.forwards_from_the_input(of.model.layers),
+    "forwards_from_the_input": lambda of: forwards_from_the_input(of.model.layers),
     "forwards_over_one_pass": lambda of: (
-        core.forwards_from_the_input(of.model.layers) / of.model.layers
+        forwards_from_the_input(of.model.layers) / of.model.layers
     ),
     # Micro-batches on the first stage of a pipeline that is never flushed.
-    "in_flight_both_ways": lambda of: core.in_flight_both_ways(
-        of.training.candidate.pp - 1
-    ),
+    "in_flight_both_ways": lambda of: in_flight_both_ways(of.training.candidate.pp - 1),
     "largest_tensor_degree": _largest_tensor_degree,
     # Time in which some accelerators work off a number of hours.
-    "run_duration": lambda of: core.run_seconds(
+    "run_duration": lambda of: run_seconds(
         of.number("accelerator_hours"), of.number("accelerators")
     ),
     "run_flop": _run_flop,
