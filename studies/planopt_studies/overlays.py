@@ -20,6 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from planopt._native import parse_quantity
 from planopt.catalog.open import bundled_folder, open_catalog
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.errors import InputError
@@ -115,9 +116,9 @@ def columns(problem: Problem, catalog: Catalog) -> Iterator[Column]:
     users = problem.concurrency
     places = product(problem.accelerators, problem.hosts, DEGREES, DEGREES)
     for card, host, tp, pp in places:
-        slots = HOSTS[host]
+        slots = _held(catalog, card, host)
         joined = tp * pp > slots
-        if tp > slots or (joined and pp % (tp * pp // slots)):
+        if not slots or tp > slots or (joined and pp % (tp * pp // slots)):
             continue
         hardware = {"accelerator": card, "host": host}
         if joined:
@@ -157,6 +158,21 @@ def columns(problem: Problem, catalog: Catalog) -> Iterator[Column]:
                     switches,
                     joined,
                 )
+
+
+def _held(catalog: Catalog, card: str, host: str) -> int:
+    """Count the cards that a host has slots and power for."""
+
+    def figure(kind: str, name: str, field: str, unit: str) -> float:
+        text = catalog.text(kind, name, field)
+        return math.inf if text is None else parse_quantity(text, unit)
+
+    room = figure("hosts", host, "card_slots", "count")
+    by_width = room / figure("accelerators", card, "slots", "count")
+    supply = figure("hosts", host, "power_supply", "watts")
+    left = supply - figure("hosts", host, "power", "watts")
+    by_power = left / figure("accelerators", card, "power", "watts")
+    return int(min(HOSTS[host], by_width, by_power))
 
 
 def cheapest(of: Sequence[Column], users: int) -> float:

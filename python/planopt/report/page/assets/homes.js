@@ -150,7 +150,7 @@ function neighboursPage(plan) {
     timeOf(each.availability), rate(each.output_tokens_per_second), perMillion(each.usd_per_million_tokens)] }));
   return [
     answerOf(how, title, lead, [`${perMillion(chains.usd_per_million_tokens)}/Mtok`, "pays for all machines that are there"], figures),
-    card("A chain", "Layers and the time of a token in each home; over the arrows the way to the next.", chainDrawing(chains)),
+    card("A chain", "Layers and the time of a token on each machine; over the arrows the way to the next.", chainDrawing(chains)),
     pair(chainTime(chains, target), thereDrawing(chains), HALVES),
     membersTable(chains),
     pair(rows.length > 1 && card("Stages of a chain", null, table([["Stages"], ["Chains", NUMBER], ["Users", NUMBER], ["tok/s each", NUMBER], ["Whole", NUMBER], ["tok/s", NUMBER], ["$/Mtok", NUMBER]], rows)), assumedHere(plan)),
