@@ -22,7 +22,7 @@ from fleet_instances import SEEDS, instance, regional
 
 from planopt._native import undominated_templates
 from planopt.fleets.problem import columns_of, undominated
-from planopt.fleets.selection import Selection
+from planopt.fleets.programme import Selection
 from planopt.fleets.stages import solve
 from planopt.procurement.solver import Effort, Solver
 

@@ -12,66 +12,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # To import typing takes longer than all the rest.
-if TYPE_CHECKING:
-    from typing import Any
-
-    from planopt._native import __version__
-    from planopt.accuracy.validate import validate
-    from planopt.api import accelerators, fleet, models, solve, sweep, train, verify
-    from planopt.difference import diff
-    from planopt.documents.calibration import Calibration
-    from planopt.documents.fleet import FleetPlan
-    from planopt.documents.plan import Interrupted, Plan, TrainingPlan
-    from planopt.documents.training import TrainingDocument
-    from planopt.documents.validation import Validation
-    from planopt.errors import Infeasible, InputError, InternalError, PlanoptError
-    from planopt.homes import serve_neighbours, train_islands
-    from planopt.measurement.run import calibrate
-    from planopt.planning.compare import compare
-    from planopt.planning.evaluate import evaluate_serving
-    from planopt.planning.evaluate import evaluate_serving as evaluate
-    from planopt.planning.frontier import frontier
-    from planopt.planning.per_dollar import per_dollar
-    from planopt.training.evaluate import evaluate_training
-
-__all__ = [
-    "Calibration",
-    "FleetPlan",
-    "Infeasible",
-    "InputError",
-    "InternalError",
-    "Interrupted",
-    "Plan",
-    "PlanoptError",
-    "TrainingDocument",
-    "TrainingPlan",
-    "Validation",
-    "__version__",
-    "accelerators",
-    "calibrate",
-    "compare",
-    "diff",
-    "evaluate",
-    "evaluate_serving",
-    "evaluate_training",
-    "fleet",
-    "frontier",
-    "models",
-    "per_dollar",
-    "serve_neighbours",
-    "solve",
-    "sweep",
-    "train",
-    "train_islands",
-    "validate",
-    "verify",
-]
-
 _MODULES = {
     "_native": ("__version__",),
     "accuracy.validate": ("validate",),
-    "api": ("accelerators", "fleet", "models", "solve", "sweep", "train", "verify"),
+    "api": ("accelerators", "models", "solve", "sweep", "train"),
     "difference": ("diff",),
     "documents.calibration": ("Calibration",),
     "documents.fleet": ("FleetPlan",),
@@ -79,19 +23,21 @@ _MODULES = {
     "documents.training": ("TrainingDocument",),
     "documents.validation": ("Validation",),
     "errors": ("Infeasible", "InputError", "InternalError", "PlanoptError"),
+    "fleets.plan": ("fleet",),
     "homes": ("serve_neighbours", "train_islands"),
     "measurement.run": ("calibrate",),
-    "planning.compare": ("compare",),
+    "planning.compare": ("compare", "frontier", "per_dollar"),
     "planning.evaluate": ("evaluate_serving",),
-    "planning.frontier": ("frontier",),
-    "planning.per_dollar": ("per_dollar",),
+    "second_opinion": ("verify",),
     "training.evaluate": ("evaluate_training",),
 }
+"""Where names are; `__init__.pyi` has their types."""
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 _HOMES["evaluate"] = _HOMES["evaluate_serving"]
+__all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'planopt' has no attribute {name!r}")
     from planopt.documents.base import render_with

@@ -1,33 +1,27 @@
-"""The public functions that ask for plans, list what there is, and check what is saved.
+"""The public functions that ask for plans, and list what there is.
 
 What not every question needs is imported when it is asked for.
 """
 
 from __future__ import annotations
 
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 from planopt.options import Asked
-from planopt.planning.pipeline import answered
-from planopt.planning.serving import Serving
-from planopt.planning.training import Training
+from planopt.planning.pipeline import Serving, Training, answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
+    from os import PathLike
 
     from typing_extensions import Unpack
 
     from planopt.catalog.entries import Entry
-    from planopt.documents.fleet import FleetPlan
-    from planopt.documents.homes import HomesPlan
-    from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
-    from planopt.option_types import FleetOptions, SolveOptions, TrainOptions
-    from planopt.second_opinion import Verdict
+    from planopt.documents.plan import Plan, TrainingPlan
+    from planopt.option_types import SolveOptions, TrainOptions
     from planopt.steps import Step
     from planopt.sweeps.run import SweepResult
 
@@ -119,47 +113,6 @@ def train(
     return answered(Training(), asked, on_progress)
 
 
-def fleet(
-    file: str | PathLike[str],
-    *,
-    on_progress: Callable[[Step], object] | None = None,
-    **options: Unpack[FleetOptions],
-) -> FleetPlan:
-    """Plan what a fleet buys and rents, and when.
-
-    Parameters
-    ----------
-    file : str or PathLike
-        Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
-    on_progress : callable, optional
-        Told what is being done, and how far it is: ``print`` shows a line at a time.
-    **options
-        As of ``planopt fleet``, with underscores. Fleets of one type of accelerator are
-        planned as well, for comparison, unless ``compare=False``.
-
-    Returns
-    -------
-    FleetPlan
-
-    Raises
-    ------
-    InputError
-        With a diagnostic for everything in the file that cannot be used.
-    Interrupted
-        On Ctrl-C, with the best plan so far.
-
-    Examples
-    --------
-    >>> import planopt
-    >>> plan = planopt.fleet("docs/how-to/fleet.toml", compare=False)
-    >>> plan.total_bound_usd <= plan.total_usd
-    True
-    """
-    from planopt.fleets.plan import plan_fleet
-
-    return plan_fleet(Path(file), on_progress=on_progress, **options)
-
-
 def sweep(
     study: str | PathLike[str],
     *,
@@ -212,41 +165,6 @@ def sweep(
         catalog=_folders(catalog),
         on_progress=on_progress,
     )
-
-
-def verify(
-    plan: PlanDocument | HomesPlan | str | PathLike[str],
-) -> Verdict:
-    """Compute a plan again, slowly and without the optimizer.
-
-    Parameters
-    ----------
-    plan : Plan, TrainingPlan, FleetPlan, IslandsPlan, NeighboursPlan, str or PathLike
-        A plan, or the file of one.
-
-    Returns
-    -------
-    Verdict
-        ``mismatches``: what does not agree; it is true where there are none.
-
-    Raises
-    ------
-    InputError
-        There is no such file (E006), or it is no plan (E301).
-
-    Examples
-    --------
-    >>> import planopt
-    >>> plan = planopt.solve("llama-3.1-8b", target="20tok/s")
-    >>> bool(planopt.verify(plan))
-    True
-    """
-    from planopt.second_opinion import verify as compute_again
-    from planopt.second_opinion import verify_file
-
-    if isinstance(plan, str | PathLike):
-        return verify_file(Path(plan))
-    return compute_again(plan)
 
 
 def models(*, catalog: str | PathLike[str] | Sequence[str] = ()) -> tuple[Entry, ...]:

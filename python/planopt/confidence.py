@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.documents.evidence import Evidence, Kind
+from planopt.documents.explanations import Evidence, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,8 +26,7 @@ WHERE_UNKNOWN: Final = 1.25
 """Measured over predicted time where no errors are known, as under assumptions other
 than the fitted ones: a fifth off the speed, the error of the best public predictors of
 decode speed on hardware that they were not fitted to."""
-_GRADES: Final = ("measured", "family", "none")
-"""From the best."""
+_GRADES: Final = ("measured", "family", "none")  # From the best
 _NORMAL: Final = NormalDist()
 _END: Final = _NORMAL.inv_cdf(0.9)
 """Standard deviations from the median to the ends of a kind's interval."""

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-MOST_TOLD = 100
-"""Problems that are printed of one input; all are in ``diagnostics``."""
-WIDEST = 160
-"""Characters of a line of a file that are shown."""
+MOST_TOLD = 100  # Problems that are printed of one input; all are in ``diagnostics``
+WIDEST = 160  # Characters of a line of a file that are shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,10 +37,7 @@ _NAMES = {
 
 _RESIDUALS = {
     "training": ("residuals.toml", ("step_time", "memory")),
-    "serving": (
-        "serving-residuals.toml",
-        ("tpot", "decode", "throughput", "prefill"),
-    ),
+    "serving": ("serving-residuals.toml", ("tpot", "decode", "throughput", "prefill")),
 }
 """File of errors, and the metrics of intervals, by the kind of a plan."""
 
@@ -164,15 +161,8 @@ def _named(value: object) -> Iterator[tuple[str, str]]:
 
 _BESIDE = frozenset(
     (
-        *("answers", "disaggregated", "infeasibility", "one_type"),
-        *(
-            "rent_or_buy",
-            "renting",
-            "sensitivity",
-            "steps",
-            "heterogeneous",
-            "uncertainty",
-        ),
+        *("answers", "disaggregated", "infeasibility", "one_type", "rent_or_buy"),
+        *("renting", "sensitivity", "steps", "heterogeneous", "uncertainty"),
         *("facts", "typed", "architecture"),
     )
 )

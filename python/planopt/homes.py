@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 class HomesQuestion(Pricing, frozen=True, kw_only=True):
     """A question of machines in homes, as the core has read it."""
 
-    asked: dict[str, object]
-    """As the core takes it."""
+    asked: dict[str, object]  # As the core takes it
     architecture: dict[str, object] | None = None
     """The model itself, where it is a file."""
     cost: dict[str, float] = field(default_factory=dict)

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from planopt.catalog.open import Catalog
 
-ONE_SIDED = 1.645
-"""Standard errors above which a normal variable is in 5 % of cases."""
+ONE_SIDED = 1.645  # Standard errors above which a normal variable is in 5 % of cases
 
 
 TIERS = ("host", "disk")
@@ -42,8 +41,7 @@ class Arrivals(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who each wait for their answer; none where requests come of their own accord."""
     start: Literal["together"] | None = None
     """Whether all users ask at once when the doors open."""
-    seconds: list[float] | None = None
-    """Since the start, in growing order."""
+    seconds: list[float] | None = None  # Since the start, in growing order
 
 
 class Length(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -74,8 +72,7 @@ class Length(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Hashed(Struct, frozen=True, kw_only=True):
     """Prompts in pieces of which it is known which are alike."""
 
-    tokens: int
-    """Of a piece; the last of a prompt may have fewer."""
+    tokens: int  # Of a piece; the last of a prompt may have fewer
     pieces: list[list[int]]
     """Of each prompt: those alike, and alike before, have one number."""
 
@@ -86,8 +83,7 @@ class Sizes(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: Literal["independent", "pairs"]
     prompt: Length | list[int]
     output: Length | list[int]
-    hashed: Hashed | None = None
-    """What prompts begin with, where that is known."""
+    hashed: Hashed | None = None  # What prompts begin with, where that is known
 
 
 class Load(Struct, frozen=True, kw_only=True):
@@ -95,8 +91,7 @@ class Load(Struct, frozen=True, kw_only=True):
 
     arrivals: Arrivals
     sizes: Sizes
-    prefix_hit_rate: float = 0.0
-    """Share of every prompt that is found in a cache."""
+    prefix_hit_rate: float = 0.0  # Share of every prompt that is found in a cache
     sessions: dict[str, object] | None = None
     """How turns follow each other where users are sessions, as the core takes it."""
 
@@ -131,12 +126,9 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     requests: int
     seed: int = 0
-    warm_up: int = 0
-    """Requests before those that are measured."""
-    doors_close: bool = False
-    """Whether nobody comes after them."""
-    ttft_seconds: float | None = None
-    """Promised; so is what follows."""
+    warm_up: int = 0  # Requests before those that are measured
+    doors_close: bool = False  # Whether nobody comes after them
+    ttft_seconds: float | None = None  # Promised; so is what follows
     tpot_seconds: float | None = None
 
 
@@ -187,11 +179,9 @@ class Latencies(Struct, frozen=True, kw_only=True):
     requests_per_second: float
     goodput_share: float | None = None
     """Share of requests that kept all promises; none where nothing was promised."""
-    slo_violation: SloViolation | None = None
-    """Of those that did not."""
+    slo_violation: SloViolation | None = None  # Of those that did not
     overloaded: bool = False
-    users: int | None = None
-    """Who each wait for their answer."""
+    users: int | None = None  # Who each wait for their answer
     by: Literal["simulation", "estimate"] = "simulation"
 
     @property
@@ -207,9 +197,6 @@ class Latencies(Struct, frozen=True, kw_only=True):
     def under_load(self) -> UnderLoad:
         """What it puts out meanwhile."""
         broke = self.slo_violation
-        late = (
-            (None, None) if broke is None else (broke.ttft.at_most, broke.tpot.at_most)
-        )
         return UnderLoad(
             users=self.users,
             sessions=self._sessions if self.users else None,
@@ -218,8 +205,8 @@ class Latencies(Struct, frozen=True, kw_only=True):
             tokens_per_second=self.tokens_per_second,
             concurrency=self.concurrency,
             goodput=self.goodput_share,
-            ttft_slo_violation=late[0],
-            tpot_slo_violation=late[1],
+            ttft_slo_violation=None if broke is None else broke.ttft.at_most,
+            tpot_slo_violation=None if broke is None else broke.tpot.at_most,
             overloaded=self.overloaded,
             by=self.by,
         )
@@ -278,13 +265,12 @@ def outcome(
     found = catalog.ask(door, request, Outcome)
     if found.report is None:
         return found
-    promised = run.ttft_seconds or run.tpot_seconds
     report = msgspec.structs.replace(
         found.report,
         users=load.arrivals.users,
-        goodput_share=found.report.goodput_share if promised else None,
-        slo_violation=found.report.slo_violation if promised else None,
         kept=found.sessions,
         by="simulation" if door == "simulate_serving" else "estimate",
     )
+    if not (run.ttft_seconds or run.tpot_seconds):
+        report = msgspec.structs.replace(report, goodput_share=None, slo_violation=None)
     return msgspec.structs.replace(found, report=report)

@@ -34,15 +34,13 @@ class Market(Request, frozen=True, kw_only=True):
     top: int
     time_limit_seconds: float
     assumptions: str
-    asked: dict[str, Any]
-    """As a door of the core takes it."""
+    asked: dict[str, Any]  # As a door of the core takes it
     assumed: tuple[Assumed, ...] = ()
     slower: dict[str, float] = msgspec.field(default_factory=dict)
     """How many times longer than predicted steps are judged to be, by accelerator."""
     is_brief: bool = False
     """Whether it is asked for a figure beside a plan, and nothing is bought."""
-    left_out: tuple[str, ...] = ()
-    """Accelerators of which too little was measured."""
+    left_out: tuple[str, ...] = ()  # Accelerators of which too little was measured
 
     @property
     def rents(self) -> bool:

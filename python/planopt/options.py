@@ -1,32 +1,110 @@
 """Options as people write them: the one table, and values read as it says.
 
 The table is data of the core (``options.toml``). The name of an option is the keyword
-of the API: ``--max-power`` is ``max_power``.
+of the API: ``--max-power`` is ``max_power``. What options are where nobody says
+otherwise stands in a ``planopt.toml`` of the folder that one works in, or of the home
+directory; what the folder says goes first. Only options whose entry of the table names
+it can be set.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from planopt._native import options_json, read_options
-from planopt.defaults import Default, defaults
+from planopt._native import options_json, read_defaults, read_options
 from planopt.errors import Diagnostic, InputError
 
 if TYPE_CHECKING:
     from planopt._native import Catalog
 
+
+# --- planopt.toml ---------------------------------------------------------------------
+
+
+FILE = "planopt.toml"
+
+
+class Default(Struct, frozen=True, kw_only=True):
+    """An option as a file says it."""
+
+    argument: str
+    value: object
+    line: int
+    column: int
+    file: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value, as messages show it."""
+        if isinstance(self.value, dict):
+            return ", ".join(f"{name}={value}" for name, value in self.value.items())
+        if isinstance(self.value, list):
+            return ", ".join(map(str, self.value))
+        return str(self.value)
+
+    def under(self, given: object) -> object:
+        """Return it below what is given: names with a value each are laid over it."""
+        own = self.value
+        if given is None or not isinstance(own, dict):
+            return own if given is None else given
+        if isinstance(given, dict):
+            return {**own, **given}
+        said = given if isinstance(given, list) else str(given).split(",")
+        return [*(f"{name}={value}" for name, value in own.items()), *said]
+
+    def at(self, problem: Diagnostic) -> Diagnostic:
+        """Return a problem of its value with its place."""
+        return dataclasses.replace(
+            problem, file=self.file, line=self.line, column=self.column
+        )
+
+
+def defaults() -> dict[str, Default]:
+    """Read the files that there are: options by their arguments."""
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - where there is none, it is `~`
+    folders = dict.fromkeys((home.resolve(), Path.cwd().resolve()))
+    found: dict[str, Default] = {}
+    problems: list[Diagnostic] = []
+    for file in (folder / FILE for folder in folders):
+        if not file.is_file():
+            continue
+        try:
+            read = msgspec.json.decode(read_defaults(str(file)), type=list[Default])
+        except InputError as error:
+            problems += error.diagnostics
+            continue
+        found |= {each.argument: _of(file, each) for each in read}
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def _of(file: Path, default: Default) -> Default:
+    """Take folders to be beside the file that names them."""
+    value = default.value
+    if default.argument == "catalog":
+        folders = value if isinstance(value, list) else [value]
+        value = [str(file.parent / str(each)) for each in folders]
+    return msgspec.structs.replace(default, file=str(file), value=value)
+
+
+# --- The table ------------------------------------------------------------------------
+
+
 TextOrNumber: TypeAlias = "str | int | float"
 
 _YES_NO = ("yes", "no")
-LARGEST_NUMBER = 2**63 - 1
-"""What JSON is sure to carry whole."""
+LARGEST_NUMBER = 2**63 - 1  # What JSON is sure to carry whole
 
 T = TypeVar("T")
 
@@ -73,8 +151,7 @@ class Option(Struct, frozen=True, kw_only=True):
     endings: dict[str, str] = {}
     also: tuple[str, ...] = ()
     repeat: bool = False
-    unnamed: str | None = None
-    """The name of a number that is given alone."""
+    unnamed: str | None = None  # The name of a number that is given alone
     toml: dict[str, tuple[str, ...]] = {}
     commands: dict[str, Taken] = {}
     required: str | None = None

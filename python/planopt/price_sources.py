@@ -20,13 +20,11 @@ OLD_PRICE_DAYS = 365
 SHARE_THAT_MATTERS = 0.01
 """Of a sum: a switch of $20 does not date a cluster of $13,000."""
 MILLION = 1e6
-HALF_A_CENT = 0.005
-"""A sum that is nearer to whole dollars has no cents."""
+HALF_A_CENT = 0.005  # A sum that is nearer to whole dollars has no cents
 
 STATUSES = ("stored", "derived", "from-memory", "assumed")
 """How well a price of a file is known: read, a share of one, or less."""
-GIVEN = "given"
-"""How well one is known that whoever asks has given."""
+GIVEN = "given"  # How well one is known that whoever asks has given
 WELL_KNOWN = frozenset({"stored", "derived", GIVEN})
 
 
@@ -61,6 +59,11 @@ def dollars(usd: float, *, rough: bool = False, whole: bool = False) -> str:
         return f"~${float(f'{usd:.3g}'):,.0f}" if usd >= 100 else f"~${usd:.3g}"
     no_cents = whole or abs(usd - round(usd)) < HALF_A_CENT
     return f"${usd:,.0f}" if no_cents else f"${usd:,.2f}"
+
+
+def price(usd: float, bill: Iterable[BomLine]) -> str:
+    """Say what a bill comes to, in whole dollars and as exactly as that is known."""
+    return dollars(usd, rough=is_rough(bill), whole=True)
 
 
 def apart(one: float, other: float, *, rough: bool) -> str:

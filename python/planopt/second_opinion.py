@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,9 @@ from planopt.documents.load import homes_of, plan_of
 from planopt.documents.plan import Plan, PlanDocument, command, content_of
 from planopt.documents.schema import marked_schema
 from planopt.facts import changed_since
-from planopt_reference import FactError, Facts, Mismatch, evaluate_serving, verify_plan
+from planopt_reference import FactError as FactError
+from planopt_reference import Facts, evaluate_serving, verify_plan
+from planopt_reference import Mismatch as Mismatch
 from planopt_reference.communication import all_reduce, fabric, scale_up_ring
 from planopt_reference.derivation import recording
 from planopt_reference.fields import figures, leaves, mark_of
@@ -41,20 +44,6 @@ if TYPE_CHECKING:
     from planopt.documents.parts import Hardware
     from planopt_reference.derivation import Node
 
-__all__ = [
-    "FactError",
-    "Mismatch",
-    "Verdict",
-    "all_reduce_in_a_host",
-    "derivation_of_plan",
-    "derivation_of_serving",
-    "derivation_of_training",
-    "schema",
-    "verify",
-    "verify_content",
-    "verify_file",
-]
-
 _HOSTS = {"sxm": "hgx-8"}
 _ANY_HOST = "pcie-8gpu"
 """Hosts that kernels are measured in, by how their accelerators are mounted."""
@@ -68,8 +57,7 @@ class Verdict:
     """What came of computing a saved plan again."""
 
     mismatches: list[Mismatch]
-    figures: int
-    """Figures that were computed."""
+    figures: int  # Figures that were computed
     buys: bool
     """Whether the plan buys anything: that nothing can be bought is not computed."""
     carries_facts: bool = True
@@ -82,16 +70,36 @@ class Verdict:
         return not self.mismatches
 
 
-def verify(plan: PlanDocument | HomesPlan) -> Verdict:
-    """Compute a plan again, slowly and without the optimizer."""
+def verify(plan: PlanDocument | HomesPlan | str | PathLike[str]) -> Verdict:
+    """Compute a plan again, slowly and without the optimizer.
+
+    Parameters
+    ----------
+    plan : Plan, TrainingPlan, FleetPlan, IslandsPlan, NeighboursPlan, str or PathLike
+        A plan, or the file of one.
+
+    Returns
+    -------
+    Verdict
+        ``mismatches``: what does not agree; it is true where there are none.
+
+    Raises
+    ------
+    InputError
+        There is no such file (E006), or it is no plan (E301).
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.solve("llama-3.1-8b", target="20tok/s")
+    >>> bool(planopt.verify(plan))
+    True
+    """
+    if isinstance(plan, str | PathLike):
+        return verify_content(content_of(Path(plan)), str(plan))
     if not isinstance(plan, PlanDocument):
         return _of_homes(plan)
     return _verified(plan, msgspec.json.encode(plan))
-
-
-def verify_file(path: Path) -> Verdict:
-    """Compute a saved plan again."""
-    return verify_content(content_of(path), str(path))
 
 
 def verify_content(content: bytes, name: str) -> Verdict:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-AGAIN = 0.25
-"""Seconds between two figures of one step."""
+AGAIN = 0.25  # Seconds between two figures of one step
 
 
 class Step(NamedTuple):
@@ -17,14 +16,11 @@ class Step(NamedTuple):
 
     doing: str
     done: int = 0
-    of: int = 0
-    """How many there are; 0 where nobody knows."""
-    what: str = ""
-    """What is counted."""
+    of: int = 0  # How many there are; 0 where nobody knows
+    what: str = ""  # What is counted
     gap: float | None = None
     """Share by which the best so far may be beaten, where that is known."""
-    left: float | None = None
-    """Seconds until the time limit, where there is one."""
+    left: float | None = None  # Seconds until the time limit, where there is one
 
     def __str__(self) -> str:
         counted = f"{self.done:,}" + (f" of {self.of:,}" if self.of else "")

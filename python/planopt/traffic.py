@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from planopt.options import Asked
 
 LARGEST_COUNT = 2**31
-LARGEST_QUANTITY = 1e12
-"""Beyond any number of tokens, and any time of a trace."""
+LARGEST_QUANTITY = 1e12  # Beyond any number of tokens, and any time of a trace
 LEAST_CV, MOST_CV = 0.01, 100.0
 """How unevenly requests may be said to come (`--arrival-cv`)."""
-MOST_DIGITS = 20
-"""Of a number of tokens: those of any 64-bit integer."""
+MOST_DIGITS = 20  # Of a number of tokens: those of any 64-bit integer
 MICROSECONDS = 26
 """Characters of a moment to its microseconds; Azure's have a digit more."""
 
@@ -71,15 +69,20 @@ HOW_LOGGED = (
 )
 
 
+ACCEPTED = (
+    f"a CSV with the columns prompt and output, in tokens up to {LARGEST_COUNT}, and "
+    f"seconds, in growing order up to {LARGEST_QUANTITY:g}; or a trace of Azure, "
+    "BurstGPT or Mooncake, or a log of vLLM"
+)
+
+
 class Traffic(NamedTuple):
     """Somebody's own traffic."""
 
     prompts: list[int]
     answers: list[int]
-    seconds: list[float] | None = None
-    """When each request arrived, where that is known."""
-    hashed: Hashed | None = None
-    """What prompts begin with, where that is known."""
+    seconds: list[float] | None = None  # When each request arrived, where that is known
+    hashed: Hashed | None = None  # What prompts begin with, where that is known
 
     @property
     def sizes(self) -> Sizes:
@@ -123,27 +126,13 @@ def read_traffic(asked: Asked) -> Traffic | None:
     """
     if "traffic" not in asked.given:
         return None
-    path = str(asked.given["traffic"])
-    accepted = (
-        "a CSV with the columns prompt and output, in tokens up to "
-        f"{LARGEST_COUNT}, and seconds, in growing order up to {LARGEST_QUANTITY:g}; "
-        "or a trace of Azure, BurstGPT or Mooncake, or a log of vLLM"
-    )
+    path, rows, why = str(asked.given["traffic"]), [], "no requests in it"
     try:
         rows = _requests(read(path).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        asked.problem(
-            "E002",
-            f"cannot be read as traffic: {error}",
-            option="traffic",
-            value=path,
-            accepted=accepted,
-        )
-        return None
+        why = f"cannot be read as traffic: {error}"
     if not rows:
-        asked.problem(
-            "E002", "no requests in it", option="traffic", value=path, accepted=accepted
-        )
+        asked.problem("E002", why, option="traffic", value=path, accepted=ACCEPTED)
         return None
     prompts, answers, times, hashes = (
         list(column) for column in zip(*rows, strict=True)
@@ -204,10 +193,7 @@ def _logged(text: str) -> list[dict[str, object]]:
         if lengths["prompt"].get(name) and lengths["output"].get(name)
     )
     return [
-        {
-            "seconds": each,
-            **{kind: told[name] for kind, told in lengths.items()},
-        }
+        {"seconds": each, **{kind: told[name] for kind, told in lengths.items()}}
         for each, name in seconds
     ]
 
@@ -233,8 +219,7 @@ def _requests(text: str) -> list[_Request]:
     prompt, answer, time = columns
     if prompt is None or answer is None:
         missing = [known[0] for known in (PROMPTS, ANSWERS) if not {*known} & {*names}]
-        message = f"no column {' and no column '.join(sorted(missing))}"
-        raise ValueError(message)
+        raise ValueError(f"no column {' and no column '.join(sorted(missing))}")
     rows: list[_Request] = []
     latest, line = -LARGEST_QUANTITY, 0
     try:
@@ -246,8 +231,7 @@ def _requests(text: str) -> list[_Request]:
             sizes = (_tokens(row.get(prompt)), _tokens(row.get(answer)))
             rows.append((*sizes, seconds, _hashes(row.get(HASHES))))
     except ValueError as error:
-        message = f"line {line}: {error}"
-        raise ValueError(message) from error
+        raise ValueError(f"line {line}: {error}") from error
     return rows
 
 
@@ -256,8 +240,7 @@ def _after(seconds: float | None, latest: float) -> float:
     if seconds is None:
         return latest
     if not latest <= seconds <= LARGEST_QUANTITY:
-        message = f"{seconds:g} seconds after {latest:g}"
-        raise ValueError(message)
+        raise ValueError(f"{seconds:g} seconds after {latest:g}")
     return seconds
 
 
@@ -268,8 +251,7 @@ def _hashes(cell: object) -> list[int] | None:
     each = cell if isinstance(cell, list) else f"{cell}".split()
     told = [f"{hash_}" for hash_ in each]
     if not all(hash_.isdecimal() and len(hash_) < MOST_DIGITS for hash_ in told):
-        message = f"`{f'{cell}'[:MOST_DIGITS]}` are no hashes"
-        raise ValueError(message)
+        raise ValueError(f"`{f'{cell}'[:MOST_DIGITS]}` are no hashes")
     return [int(hash_) for hash_ in told]
 
 
@@ -277,10 +259,8 @@ def _tokens(cell: object) -> int:
     """Read a number of tokens; where it is 0 there is one all the same."""
     told = "" if cell is None else f"{cell}"
     if not told.strip().isdecimal() or len(told) > MOST_DIGITS:
-        message = f"`{told[:MOST_DIGITS]}` is no number of tokens"
-        raise ValueError(message)
+        raise ValueError(f"`{told[:MOST_DIGITS]}` is no number of tokens")
     tokens = int(told)
     if tokens > LARGEST_COUNT:
-        message = f"{tokens} tokens are more than {LARGEST_COUNT}"
-        raise ValueError(message)
+        raise ValueError(f"{tokens} tokens are more than {LARGEST_COUNT}")
     return max(1, tokens)

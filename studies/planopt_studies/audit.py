@@ -11,9 +11,7 @@ import argparse
 import statistics
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from planopt.planning.pipeline import answered
-from planopt.planning.serving import Serving
-from planopt.planning.training import Training
+from planopt.planning.pipeline import Serving, Training, answered
 from planopt_studies.offloaded import run_price, serving_price
 from planopt_studies.sixty import spoken
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from planopt.accuracy.serving_rows import predict_serving
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, bundled_folder
 from planopt.confidence import slower
-from planopt.documents.evidence import Kind
+from planopt.documents.explanations import Kind
 from planopt.documents.validation import Comparison
 from planopt.files import write
 from planopt.toml import tomllib

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from planopt.catalog.open import open_catalog
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.loads import Arrivals
-from planopt.planning.pipeline import answered
-from planopt.planning.serving import Serving
+from planopt.planning.pipeline import Serving, answered
 from planopt.procurement.solver import Solver
 from planopt.serving.load import simulated
 from planopt.serving.question_types import PERCENTILES

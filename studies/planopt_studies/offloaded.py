@@ -16,8 +16,7 @@ from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
 from planopt.options import Asked
-from planopt.planning.serving import Serving
-from planopt.planning.training import Training
+from planopt.planning.pipeline import Serving, Training
 from planopt.procurement.solver import Solver
 from planopt.training.evaluate import Run
 from planopt.units import SECONDS_PER_DAY

@@ -24,7 +24,7 @@ from planopt._native import parse_quantity
 from planopt.catalog.open import bundled_folder, open_catalog
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.errors import InputError
-from planopt.planning.serving import Serving
+from planopt.planning.pipeline import Serving
 from planopt.procurement.solver import Solver
 from planopt_studies.sixty import spoken
 

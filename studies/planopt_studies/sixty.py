@@ -21,7 +21,7 @@ import msgspec
 from planopt.catalog.open import open_catalog
 from planopt.documents.plan import Plan
 from planopt.options import Asked, table
-from planopt.planning.serving import Serving
+from planopt.planning.pipeline import Serving
 from planopt.procurement.solver import Solver
 from planopt.serving.load import simulated_deployment, simulated_pools
 from planopt.serving.question_types import PERCENTILES

@@ -10,8 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from planopt.planning.pipeline import answered
-from planopt.planning.serving import Serving
+from planopt.planning.pipeline import Serving, answered
 from planopt_studies.sixty import late_share, spoken
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import planopt
 from planopt import _native
+from planopt.catalog.open import Catalog, open_catalog
 
 if TYPE_CHECKING:
     import pytest
@@ -60,7 +61,7 @@ def test_the_main_command_asks_the_core_a_few_times(
     calls: Counter[str] = Counter()
     catalogs = Watched(_native.Catalog, calls)
     monkeypatch.setattr("planopt.catalog.open.NativeCatalog", catalogs)
-    monkeypatch.setattr("planopt.catalog.open._opened", planopt.catalog.open.Catalog)
+    monkeypatch.setattr("planopt.catalog.open._opened", Catalog)
     for module, name in (
         ("planopt.procurement.problem", "offers"),
         ("planopt.serving.build", "lay_out"),
@@ -82,7 +83,7 @@ def test_the_main_command_asks_the_core_a_few_times(
 
 def test_the_counter_counts() -> None:
     calls: Counter[str] = Counter()
-    catalog = watched(planopt.catalog.open.open_catalog().native, calls)
+    catalog = watched(open_catalog().native, calls)
     assert len(catalog.list("models")) > 1
     catalog.workload("chat")
     assert calls == {"Catalog.list": 1, "Catalog.workload": 1}

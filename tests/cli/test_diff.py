@@ -31,7 +31,7 @@ def run(*arguments: str) -> int:
     return left.value.code
 
 
-def names(changed: tuple[planopt.documents.difference.Changed, ...]) -> set[str]:
+def names(changed: tuple[planopt.difference.Changed, ...]) -> set[str]:
     return {each.name for each in changed}
 
 

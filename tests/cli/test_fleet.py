@@ -18,7 +18,7 @@ from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.documents.fleet import FleetPlan
 from planopt.errors import InputError
-from planopt.fleets.plan import plan_fleet
+from planopt.fleets.plan import fleet as plan_fleet
 from planopt.second_opinion import schema
 from planopt_reference import verify_plan
 from planopt_reference.fields import leaves, mark_of

@@ -7,7 +7,7 @@ import pytest
 from planopt.cli import main
 from planopt.errors import InputError
 from planopt.exchange.rows import write_rows
-from planopt.planning.frontier import Frontier
+from planopt.planning.compare import Frontier
 from planopt.report.spaces import render_frontier
 
 ROWS = [

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.bill import AROUND
 from planopt.catalog.open import bundled_folder
 from planopt.errors import InputError
+from planopt.money import AROUND
 from planopt_reference import verify_plan
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from planopt.cli import main
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.documents.ranking import Ranking
+    from planopt.planning.compare import Ranking
 
 SOME = ("rtx-3090", "rtx-4090", "h100-sxm", "a100-sxm-80", "rtx-3070")
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from planopt.bill import AROUND
 from planopt.catalog.open import bundled_folder
 from planopt.cli import main
 from planopt.documents.parts import BomLine
 from planopt.errors import InputError
+from planopt.money import AROUND
 from planopt.price_sources import apart, dollars, is_rough, oldest_price
 from planopt.report.plan import render_plan
 from planopt_reference import verify_plan

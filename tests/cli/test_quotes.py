@@ -10,7 +10,7 @@ import planopt
 from planopt.catalog.open import open_catalog
 from planopt.cli import main
 from planopt.errors import InputError
-from planopt.quotes import quotes
+from planopt.prices import quotes
 
 if TYPE_CHECKING:
     from pathlib import Path

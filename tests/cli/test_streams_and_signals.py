@@ -131,7 +131,7 @@ def apart(code: str, *arguments: str) -> subprocess.Popen[bytes]:
     "where",
     [
         *("planopt.cli.streams", "planopt.cli.program", "typer", "planopt.errors"),
-        *("msgspec", "planopt._native", "planopt.planning.serving"),
+        *("msgspec", "planopt._native", "planopt.planning.pipeline"),
         "planopt.report.plan",
         *("in a destructor", "at the end"),
     ],

@@ -177,12 +177,12 @@ def test_wrong_words_of_an_evaluation_are_told_together(
 def test_an_interruption_shows_what_is_known(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from planopt.planning import training
+    from planopt.planning import pipeline
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "run_sensitivities", interrupt)
+    monkeypatch.setattr(pipeline, "run_sensitivities", interrupt)
 
     assert run("train", *SMALL, "--deadline", "10d") == 130
 

@@ -63,7 +63,7 @@ def test_a_changed_figure_is_shown_with_what_it_should_be(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "no JSON", "[]", '{"schema": "planopt.bill/1"}']
+    "content", ["", "no JSON", "[]", '{"schema": "planopt.money/1"}']
 )
 def test_what_is_no_plan_is_wrong_input(tmp_path: Path, content: str) -> None:
     path = tmp_path / "plan.json"

@@ -16,7 +16,7 @@ import planopt
 from planopt import confidence
 from planopt.catalog.open import bundled_folder
 from planopt.documents.base import to_json
-from planopt.documents.evidence import Kind
+from planopt.documents.explanations import Kind
 from planopt_reference import certainty, verify_plan
 
 CONFIDENCES = ("50%", "80%", "95%")

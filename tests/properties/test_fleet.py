@@ -21,7 +21,6 @@ from planopt.fleets.cover import (
     generate,
     single_covers,
 )
-from planopt.fleets.mix import Mix
 from planopt.fleets.problem import (
     Container,
     Fleet,
@@ -29,10 +28,11 @@ from planopt.fleets.problem import (
     Step,
     Stream,
     Template,
+    cost_cents,
+    shortfalls,
     undominated,
 )
-from planopt.fleets.purchase import cost_cents, shortfalls
-from planopt.fleets.selection import Selection
+from planopt.fleets.programme import Mix, Selection
 from planopt.fleets.stages import solve
 from planopt.procurement.solver import REPRODUCIBLY, Outcome, Solver
 

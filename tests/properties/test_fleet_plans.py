@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from forging import forged, other_than
 from planopt.catalog.open import bundled_folder
-from planopt.fleets.plan import plan_fleet
+from planopt.fleets.plan import fleet as plan_fleet
 from planopt_reference import verify_plan
 from planopt_reference.fields import figures
 

@@ -229,7 +229,7 @@ def test_threads_do_not_change_the_plan(question: str) -> None:
 
 
 STARTED = (
-    "import planopt.planning.serving, planopt.cli; "
+    "import planopt.planning.pipeline, planopt.cli; "
     "print(flush=True); planopt.cli.main()"
 )
 """A command that says when Python has started: before, a signal is Python's own."""

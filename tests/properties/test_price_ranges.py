@@ -11,7 +11,7 @@ from planopt.catalog.open import open_catalog
 from planopt.market import read_market
 from planopt.options import Asked
 from planopt.planning.question import ServingQuestion
-from planopt.planning.uncertainty import BISECTIONS
+from planopt.planning.sensitivity import BISECTIONS
 from planopt.procurement.solver import Solver
 from planopt.serving.question_types import Problem
 

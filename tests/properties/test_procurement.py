@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from units import Unit, buy, satisfiable, scan, undominated
 
 from planopt.procurement.problem import Limits, Objective
+from planopt.procurement.purchase import minimal_conflict
 from planopt.procurement.solver import Solver
-from planopt.procurement.why_not import minimal_conflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,7 +28,7 @@ import planopt
 from planopt._native import parse_quantity
 from planopt.accuracy.columns import read_rows
 from planopt.accuracy.validate import KINDS
-from planopt.catalog.open import open_catalog
+from planopt.catalog.open import Catalog, open_catalog
 from planopt.errors import InputError
 from planopt.exchange.hear import Hearing
 from planopt.exchange.results import read_result
@@ -192,7 +192,7 @@ def _overlay(file: str) -> object:
 
 
 @cache
-def _catalog() -> planopt.Catalog:
+def _catalog() -> Catalog:
     return open_catalog(())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import planopt
 from planopt.cli import main
-from planopt.planning.cold import COLD_PROMPT_TOKENS
+from planopt.planning.warnings import COLD_PROMPT_TOKENS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planopt.catalog.entries import CostAssumptions
-from planopt.fleets import charges
+from planopt.fleets.question import charges_cents
 
 
 class Of:
@@ -52,6 +52,6 @@ def test_what_a_unit_is_sold_for_is_not_written_off(
     request: Any = Of(periods=2, period_hours=4380)
     region: Any = Of(electricity_usd_per_kwh=None)
     unit: Any = Of(power_watts=0.0, rack_units=2.0)
-    found = charges.charges_cents(cost, request, region, unit, price_usd * 10**6)
+    found = charges_cents(cost, request, region, unit, price_usd * 10**6)
     # One and a half year of four: a year, and half of one, of the loss.
     assert list(found) == cents

@@ -10,7 +10,7 @@ import planopt
 from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 from planopt.options import Asked
-from planopt.planning.serving import Serving
+from planopt.planning.pipeline import Serving
 from planopt.procurement.solver import Solver
 from planopt.traffic import read_traffic
 

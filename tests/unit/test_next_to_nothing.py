@@ -10,7 +10,7 @@ import planopt
 from planopt.serving.search import find_together
 
 if TYPE_CHECKING:
-    from planopt.procurement.found import Found
+    from planopt.procurement.problem import Found
 
 # Some card in each of these is just in time for one request alone, and for no two.
 QUESTIONS: tuple[dict[str, Any], ...] = (

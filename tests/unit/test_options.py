@@ -16,7 +16,7 @@ from planopt.cli import main
 from planopt.cli.build import _completed
 from planopt.cli.program import program
 from planopt.errors import InputError
-from planopt.fleets.plan import plan_fleet
+from planopt.fleets.plan import fleet as plan_fleet
 from planopt.market import read_market
 from planopt.options import Asked, Option, completed, given, table, taken_by, unknown
 from planopt.serving.question_types import MEAN, PERCENTILES, Goal, Problem

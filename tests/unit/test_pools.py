@@ -16,7 +16,7 @@ from planopt.exchange.export import export
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Asked
 from planopt.planning import pools
-from planopt.planning.serving import Serving
+from planopt.planning.pipeline import Serving
 from planopt.planning.settle import settled
 from planopt.procurement.problem import Purchase
 from planopt.procurement.solver import Solver

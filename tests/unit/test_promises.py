@@ -12,8 +12,8 @@ from planopt.catalog.open import open_catalog
 from planopt.documents.evaluation import Percentiles, ServingEvaluation, UnderLoad
 from planopt.options import Asked
 from planopt.planning import settle
+from planopt.planning.pipeline import Serving, missing
 from planopt.planning.pools import better_of
-from planopt.planning.serving import Serving, missing
 from planopt.planning.settle import missed
 from planopt.procurement.solver import Solver
 from planopt.units import MICRO_USD

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import planopt
 from planopt.errors import InputError
 from planopt.report.plan import render_plan
+
+if TYPE_CHECKING:
+    from planopt.documents.evaluation import EvaluationDocument
 
 LAYOUT: dict[str, Any] = {
     "model": "llama-3.1-70b",
@@ -21,7 +24,7 @@ LAYOUT: dict[str, Any] = {
 DRAFT: dict[str, Any] = {"draft": "llama-3.2-1b", "draft_tokens": 3}
 
 
-def evaluated(**options: Any) -> planopt.EvaluationDocument:
+def evaluated(**options: Any) -> EvaluationDocument:
     return planopt.evaluate(**{**LAYOUT, **options})
 
 

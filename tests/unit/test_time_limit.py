@@ -11,8 +11,8 @@ import planopt
 from planopt.catalog.open import open_catalog
 from planopt.options import Asked
 from planopt.planning import pools
+from planopt.planning.pipeline import Serving
 from planopt.planning.question import ServingQuestion, TrainingQuestion
-from planopt.planning.serving import Serving
 from planopt.procurement.solver import Solver
 from planopt.report.plan import render_plan
 from planopt.serving.search import Aim, find_units

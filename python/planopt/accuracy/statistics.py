@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from planopt.confidence import chance
-from planopt.documents.evidence import Kind
+from planopt.documents.explanations import Kind
 from planopt.documents.parts import LEVEL
 from planopt.documents.validation import Calibration, Statistics
 

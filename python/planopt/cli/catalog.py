@@ -82,7 +82,7 @@ def prices(
     planopt catalog prices
     """
     from planopt.catalog.open import open_catalog
-    from planopt.price_list import price_list
+    from planopt.prices import price_list
     from planopt.report.catalog import render_prices
 
     listed = price_list(open_catalog(**options), condition=condition, older=older)
@@ -102,7 +102,7 @@ def quotes(
     planopt catalog quotes quotes.csv --out quoted
     """
     from planopt.catalog.open import open_catalog
-    from planopt.quotes import quotes as read
+    from planopt.prices import quotes as read
     from planopt.report.catalog import render_quotes
 
     found = read(files, open_catalog(**options), out=out, force=force)

@@ -29,8 +29,7 @@ Computed again from the catalogs at hand, without the search: {computed} figures
 memory, times, shares of the time and money. The simulation is not, nor that no other
 split of the layers is better."""
 CHANGED = "\n\nIn the catalogs at hand {count} since:\n{changes}"
-MOST_SHOWN = 20
-"""Changes that are shown one by one."""
+MOST_SHOWN = 20  # Changes that are shown one by one
 NOTHING_BOUGHT = """\
 The plan says that there is none, and buys nothing. That there is none is not computed
 again: it would take the search."""
@@ -42,9 +41,9 @@ def verify(*, plan: str, json: bool = False) -> int:
     planopt verify plan.json
     """
     from planopt.report.plan import render_verification
-    from planopt.second_opinion import verify_file
+    from planopt.second_opinion import verify as compute_again
 
-    verdict = verify_file(Path(plan))
+    verdict = compute_again(plan)
     problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
     tell(problems)
     says_what = BOUGHT if verdict.carries_facts else OF_HOMES

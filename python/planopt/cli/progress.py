@@ -16,14 +16,10 @@ from planopt.steps import Step
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_SHOWN_AFTER = 1.0
-"""Seconds: what is over sooner needs no line."""
-_AGAIN = 0.1
-"""Seconds between two lines."""
-_BAR = 16
-"""Characters of the bar."""
-_IN_SECONDS, _SECONDS_PER_MINUTE = 120.0, 60.0
-"""Up to when seconds are told."""
+_SHOWN_AFTER = 1.0  # Seconds: what is over sooner needs no line
+_AGAIN = 0.1  # Seconds between two lines
+_BAR = 16  # Characters of the bar
+_IN_SECONDS, _SECONDS_PER_MINUTE = 120.0, 60.0  # Up to when seconds are told
 
 
 class Progress:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import PlanDocument
-    from planopt.documents.ranking import Ranking
     from planopt.option_types import (
         FleetOptions,
         FrontierOptions,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         TrainingOptions,
         TrainOptions,
     )
+    from planopt.planning.compare import Ranking
     from planopt.report.table import Report
 
 
@@ -107,7 +107,7 @@ def fleet(
 
     planopt fleet docs/how-to/fleet.toml
     """
-    from planopt.fleets.plan import plan_fleet
+    from planopt.fleets.plan import fleet as plan_fleet
     from planopt.report.fleet import render_fleet
 
     find, shown = partial(plan_fleet, file), {"details": details, "json": json}
@@ -196,7 +196,7 @@ def compare(
     from planopt.report.comparison import render_comparison
 
     if per_dollar:
-        from planopt.planning.per_dollar import per_dollar as rank
+        from planopt.planning.compare import per_dollar as rank
 
         return _rank(rank(all=all, **options), out, json=json)
     for option, given in (("--all", all), ("--out", out)):
@@ -243,7 +243,7 @@ def frontier(
         listed = Asked(command, {"top": top}).values()["top"]
     from planopt.cli.progress import Progress
     from planopt.exchange.rows import write_rows
-    from planopt.planning.frontier import frontier as units
+    from planopt.planning.compare import frontier as units
     from planopt.report.spaces import render_frontier
     from planopt.sweeps.fronts import front
 

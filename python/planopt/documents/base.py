@@ -44,7 +44,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
-        return html_of(self)
+        return _RENDERERS[0].as_html(printable(self)) if _RENDERERS else repr(self)
 
 
 class Drawn(Shown):
@@ -144,8 +144,3 @@ _RENDERERS: list[Renderer] = []
 def render_with(renderer: Renderer) -> None:
     """Take what turns documents into text."""
     _RENDERERS[:] = [renderer]
-
-
-def html_of(document: object) -> str:
-    """Show a document in a notebook, if a renderer was handed in."""
-    return _RENDERERS[0].as_html(printable(document)) if _RENDERERS else repr(document)

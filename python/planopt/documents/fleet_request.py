@@ -6,6 +6,9 @@ from msgspec import Struct, field
 
 from planopt.catalog.entries import Pricing
 
+WEEKDAYS = 5
+WEEKEND_DAYS = 2
+
 
 class Region(Struct, frozen=True, kw_only=True):
     """A place with its limits, of what is bought and owned there."""
@@ -32,6 +35,11 @@ class Curve(Struct, frozen=True, kw_only=True):
     name: str
     weekday: tuple[float, ...]
     weekend: tuple[float, ...]
+
+    @property
+    def week(self) -> tuple[float, ...]:
+        """Shares in all hours of a week."""
+        return (*self.weekday * WEEKDAYS, *self.weekend * WEEKEND_DAYS)
 
 
 class Class(Struct, frozen=True, kw_only=True):

@@ -30,13 +30,12 @@ def homes_of(content: bytes, path: str) -> IslandsPlan | NeighboursPlan | None:
     """Read what machines in homes do, where that is what a file holds."""
     from planopt.documents.homes import IslandsPlan, NeighboursPlan
 
-    kinds: dict[object, type[IslandsPlan | NeighboursPlan]] = {
+    kinds: dict[str, type[IslandsPlan | NeighboursPlan]] = {
         "planopt.islands/1": IslandsPlan,
         "planopt.neighbours/1": NeighboursPlan,
     }
-    try:
-        kind = kinds[msgspec.json.decode(content)["schema"]]
-    except (RecursionError, ValueError, LookupError, TypeError):
+    kind = kinds.get(_said(content, "schema"))
+    if kind is None:
         return None  # It is read as a plan, and refused as such.
     try:
         return msgspec.json.decode(content, type=kind)
@@ -55,12 +54,16 @@ def plan_of(content: bytes, path: str) -> PlanDocument:
     from planopt.documents.fleet import FleetPlan
     from planopt.documents.plan import Plan, TrainingPlan
 
-    kinds: dict[object, type[PlanDocument]] = {
+    kinds: dict[str, type[PlanDocument]] = {
         "training": TrainingPlan,
         "fleet": FleetPlan,
     }
+    return kinds.get(_said(content, "kind"), Plan).from_json(content, file=path)
+
+
+def _said(content: bytes, key: str) -> str:
+    """Read what a document says of itself, if it says anything that can be read."""
     try:
-        kind = msgspec.json.decode(content).get("kind")
-    except (RecursionError, ValueError, AttributeError):
-        kind = None  # What is wrong with it is told by whoever reads it as a plan.
-    return kinds.get(kind, Plan).from_json(content, file=path)
+        return str(msgspec.json.decode(content)[key])
+    except (RecursionError, ValueError, LookupError, TypeError):
+        return ""

@@ -1,8 +1,4 @@
-"""The plan of serving or training, ``planopt.plan/2``, and the question it answers.
-
-Every figure has its unit in its name. ``None`` says that a figure is not known or not
-modelled; it is never 0.
-"""
+"""The plan of serving or training, ``planopt.plan/2``, and the question it answers."""
 
 from __future__ import annotations
 
@@ -16,10 +12,10 @@ from msgspec import Struct
 from planopt.catalog.entries import Pricing
 from planopt.documents.base import Document, Drawn
 from planopt.documents.evaluation import Deployment, Disaggregated, Transfer
-from planopt.documents.evidence import Evidence
 from planopt.documents.explanations import (
     Alternative,
     Answers,
+    Evidence,
     Infeasibility,
     RentOrBuy,
     Scenarios,

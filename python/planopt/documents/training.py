@@ -1,8 +1,4 @@
-"""One way of training a model: its layout, its hardware, and what it does.
-
-Every figure has its unit in its name. ``None`` says that a figure is not known or not
-modelled; it is never 0.
-"""
+"""One way of training a model: its layout, its hardware, and what it does."""
 
 from __future__ import annotations
 

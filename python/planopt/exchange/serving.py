@@ -15,8 +15,7 @@ from planopt.errors import InputError
 from planopt.exchange.tool import count_of
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
-from planopt.planning.pipeline import answered
-from planopt.planning.serving import Serving
+from planopt.planning.pipeline import Serving, answered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,7 @@ from planopt.errors import Diagnostic, InputError
 from planopt.exchange.run_terms import shape_of
 from planopt.exchange.tool import count_of
 from planopt.options import Asked, only
-from planopt.planning.pipeline import answered
-from planopt.planning.training import Training
+from planopt.planning.pipeline import Training, answered
 from planopt.training.evaluate import evaluated
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
-import time
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -18,8 +17,7 @@ from planopt.catalog.open import open_for
 from planopt.errors import Diagnostic, PlanoptError
 from planopt.homes import meant_by, serve_neighbours, train_islands
 from planopt.options import Asked
-from planopt.planning.pipeline import whole
-from planopt.planning.serving import Serving
+from planopt.planning.pipeline import Serving, whole
 from planopt.printable import printable
 from planopt.procurement.solver import Solver
 from planopt.steps import Steps
@@ -131,7 +129,7 @@ class Desk:
         question.tell(None)
 
     def _plan(self, question: Question, solver: Solver) -> None:
-        started, serving = time.monotonic(), Serving()
+        serving = Serving()
         folders = {"catalog": self.folders} if self.folders else {}
         options = {**question.options, **folders}
         if (told := _of_homes(options)) is not None:
@@ -143,7 +141,7 @@ class Desk:
         asks = serving.read(asked, open_for(asked).watched(steps), solver)
         guess = asks.buy()
         if guess.counts and asks.problem.percentile is not None:
-            estimate = serving.so_far(asks, guess, started)
+            estimate = serving.so_far(asks, guess)
             estimate = replace(
                 made_from(summed_up(estimate, asks.catalog), asks.catalog),
                 status="feasible",

@@ -18,8 +18,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from planopt._native import cheapest_cover
+from planopt.fleets.problem import Purchase, cost_cents
 from planopt.fleets.programme import Programme
-from planopt.fleets.purchase import Purchase, cost_cents
 from planopt.procurement.solver import Effort
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from planopt.procurement.solver import Solver
 
 
-LIMIT_SCALE = 2**20
-"""Prices of limits are whole numbers of these parts of a cent."""
+LIMIT_SCALE = 2**20  # Prices of limits are whole numbers of these parts of a cent
 
 
 @dataclass(frozen=True)
@@ -262,8 +261,7 @@ def _most(fleet: Fleet, kit: int) -> int:
 
 
 MOST_ROUNDS = 60
-ENOUGH = 1e-3
-"""Share of the relaxed choice's cost that a better bound could still gain."""
+ENOUGH = 1e-3  # Share of the relaxed choice's cost that a better bound could still gain
 
 MOST_COVERS = 2000
 """Covers that there may be to choose from: of more, the cheapest of each demand."""
@@ -278,8 +276,7 @@ class Generated:
 
     master: Master
     bound_cents: int
-    by_the_clock: bool
-    """Whether time ended it."""
+    by_the_clock: bool  # Whether time ended it
 
 
 def generate(

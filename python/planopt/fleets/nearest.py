@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Change, Infeasibility, Limit
-from planopt.fleets.mix import Mix
 from planopt.fleets.problem import Container
+from planopt.fleets.programme import Mix
 from planopt.fleets.question import PER_UNIT, SHARES_OF_A_RACK_UNIT
+from planopt.procurement.purchase import minimal_conflict
 from planopt.procurement.solver import Effort
-from planopt.procurement.why_not import minimal_conflict
 from planopt.units import CENTS
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from planopt.procurement.solver import Solver
 
 
-SECONDS = 5.0
-"""For each question that an explanation asks, at most."""
+SECONDS = 5.0  # For each question that an explanation asks, at most
 
 KINDS = {
     "budget": (1000 * CENTS, CENTS, "${:,.0f}"),
@@ -34,8 +33,7 @@ KINDS = {
 nothing is said."""
 PIECES = 1, 1, "{:,.0f}"
 
-MOST = 10**6
-"""Of such steps."""
+MOST = 10**6  # Of such steps
 
 
 def explain(fleet: Fleet, solver: Solver, time_limit: float) -> Infeasibility:
@@ -58,8 +56,7 @@ class _Explanation:
     solver: Solver
     time_limit: float
     started: float = field(default_factory=time.monotonic)
-    cut_short: bool = False
-    """Whether something was not asked because the time was over."""
+    cut_short: bool = False  # Whether something was not asked because the time was over
 
     def infeasibility(self) -> Infeasibility:
         names = [stream.name for stream in self.fleet.streams if stream.active]

@@ -3,46 +3,66 @@
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.json import decode
 from msgspec.structs import replace
 
+from planopt._native import energy_kwh
 from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
 from planopt.confidence import share
+from planopt.documents.evaluation import Deployment
 from planopt.documents.explanations import Infeasibility
-from planopt.documents.fleet import FleetPlan, OneType, StageNote
+from planopt.documents.fleet import (
+    Acquisition,
+    FleetDeployment,
+    FleetPlan,
+    FleetRun,
+    OneType,
+    Period,
+    Rental,
+    StreamSupply,
+)
 from planopt.documents.fleet_request import FleetRequest, Owned
-from planopt.documents.parts import Assumed, BillOfMaterials, PlanWarning, Search
+from planopt.documents.parts import Assumed, PlanWarning, Search, Sell
 from planopt.documents.plan import Interrupted
-from planopt.fleets.charges import kg_co2e
-from planopt.fleets.layout import Layout
 from planopt.fleets.problem import undominated
-from planopt.fleets.question import ask
-from planopt.fleets.sold import sold
-from planopt.fleets.stages import StagesInterrupted, solve
-from planopt.fleets.units import UTILISATION
+from planopt.fleets.question import PER_UNIT, UTILISATION, ask
+from planopt.fleets.stages import StagesInterrupted, dollars, solve
 from planopt.market import said_by_files
+from planopt.money import merged, times
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement.solver import Solver
 from planopt.steps import Steps
 from planopt.summary import made_from, summed_up
-from planopt.units import CENTS
+from planopt.units import (
+    CENTS,
+    HOURS_PER_DAY,
+    HOURS_PER_YEAR,
+    MICRO_USD,
+    SECONDS_PER_DAY,
+    SECONDS_PER_HOUR,
+    TOKENS_PER_MILLION,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from os import PathLike
 
     from typing_extensions import Unpack
 
+    from planopt.catalog.entries import CostAssumptions
     from planopt.catalog.open import Catalog
-    from planopt.documents.fleet import Acquisition
-    from planopt.fleets.question import Question
+    from planopt.documents.fleet_request import Workload
+    from planopt.documents.parts import BomLine
+    from planopt.fleets.problem import Purchase, Template
+    from planopt.fleets.question import Demanded, Question, Use
     from planopt.fleets.stages import Answer
     from planopt.option_types import FleetOptions
     from planopt.steps import Step
@@ -55,13 +75,42 @@ SHARE_FOR_REASONS = 0.5
 """Of the time limit, for why there is no plan and what is nearest to one."""
 
 
-def plan_fleet(
-    file: str | Path,
+def fleet(
+    file: str | PathLike[str],
     *,
     on_progress: Callable[[Step], object] | None = None,
     **options: Unpack[FleetOptions],
 ) -> FleetPlan:
-    """Plan what a fleet buys and rents, and fleets of one type beside it."""
+    """Plan what a fleet buys and rents, and when.
+
+    Parameters
+    ----------
+    file : str or PathLike
+        Such as ``fleet.toml``; docs/how-to/fleet.md describes it.
+    on_progress : callable, optional
+        Told what is being done, and how far it is: ``print`` shows a line at a time.
+    **options
+        As of ``planopt fleet``, with underscores. Fleets of one type of accelerator are
+        planned as well, for comparison, unless ``compare=False``.
+
+    Returns
+    -------
+    FleetPlan
+
+    Raises
+    ------
+    InputError
+        With a diagnostic for everything in the file that cannot be used.
+    Interrupted
+        On Ctrl-C, with the best plan so far.
+
+    Examples
+    --------
+    >>> import planopt
+    >>> plan = planopt.fleet("docs/how-to/fleet.toml", compare=False)
+    >>> plan.total_bound_usd <= plan.total_usd
+    True
+    """
     asked = Asked.by_user("fleet", options)
     steps = Steps(on_progress)
     opened = open_for(asked).watched(steps)
@@ -144,7 +193,7 @@ class _Planning:
 
         def tell(known: Answer) -> None:
             stage = known.stages[-1]
-            found, bound = _dollars(stage.cost_cents), _dollars(stage.bound_cents)
+            found, bound = stage.total_usd, stage.bound_usd
             best = "nothing found" if found is None else f"${found:,.2f}"
             least = "" if bound is None else f", nothing below ${bound:,.2f}"
             self.progress(f"{of}{stage.name}, {stage.seconds:.1f} s: {best}{least}")
@@ -153,27 +202,14 @@ class _Planning:
         return solve(question.fleet, self.solvers, seconds, tell)
 
     def _document(self, question: Question, answer: Answer) -> FleetPlan:
-        notes = tuple(
-            StageNote(
-                name=stage.name,
-                status=stage.status,
-                total_usd=_dollars(stage.cost_cents),
-                bound_usd=_dollars(stage.bound_cents),
-                seconds=stage.seconds,
-            )
-            for stage in answer.stages
-        )
         empty = FleetPlan(
             status="infeasible",
             request=self.request,
             confidence=share(self.request.confidence),
             assumed=self._assumed(),
             assumptions=self.request.assumptions,
-            stages=notes,
-            search=Search(
-                candidates_covered=len(question.fleet.offered),
-                seconds=time.monotonic() - self.started,
-            ),
+            stages=answer.stages,
+            search=self._timed(Search(candidates_covered=len(question.fleet.offered))),
             warnings=_warnings(answer),
         )
         if answer.purchase is None:
@@ -190,7 +226,7 @@ class _Planning:
             status="optimal" if answer.status == "optimal" else "feasible",
             price_usd=sum(each.price_usd for each in acquisitions),
             total_usd=cost / CENTS,
-            total_bound_usd=_dollars(answer.bound_cents),
+            total_bound_usd=dollars(answer.bound_cents),
             gap=answer.gap,
             charge_usd=charge / CENTS,
             rent_usd=(cost - charge) / CENTS,
@@ -198,8 +234,8 @@ class _Planning:
             sell=sold(self.catalog.cost, self.request, acquisitions, cost / CENTS)
             if self.request.sell
             else None,
-            kg_co2e=self._kg_co2e(acquisitions),
-            bill_of_materials=BillOfMaterials(parts),
+            kg_co2e=emitted(self.catalog.cost, self.request, acquisitions),
+            bill_of_materials=parts,
             oldest_price_date=oldest_price(parts),
             deployments=deployments,
             runs=layout.runs(),
@@ -209,17 +245,8 @@ class _Planning:
         )
         return made_from(summed_up(plan, self.catalog), self.catalog)
 
-    def _kg_co2e(self, acquisitions: Sequence[Acquisition]) -> float | None:
-        """Add up the carbon dioxide of all electricity, where it is known."""
-        cost, kilograms = self.catalog.cost, []
-        for one in acquisitions:
-            region = self.request.region(one.region)
-            for period, units in enumerate(one.units):
-                of_one = kg_co2e(cost, self.request, region, one, period)
-                if units and of_one is None:
-                    return None
-                kilograms.append(units * (of_one or 0.0))
-        return sum(kilograms)
+    def _timed(self, search: Search) -> Search:
+        return replace(search, seconds=time.monotonic() - self.started)
 
     def _assumed(self) -> tuple[Assumed, ...]:
         if all(workload.utilisation for workload in self.request.workloads):
@@ -234,27 +261,19 @@ class _Planning:
     ) -> FleetPlan:
         """Add the best fleets that buy and rent one type of accelerator alone."""
         alone = {each: _alone(question, each) for each in types}
-        unserved = {each: alone[each].fleet.unserved for each in types}
-        able = [each for each in types if not unserved[each]]
-        rows = [
-            OneType(
-                accelerator=each,
-                status="infeasible",
-                why=f"cannot serve {', '.join(unserved[each])}",
-            )
-            for each in types
-            if unserved[each]
-        ]
-        for each in able:
+        able = [each for each in types if not alone[each].fleet.unserved]
+        rows = []
+        # Types that cannot serve at all come before those for which no fleet is found.
+        for each, only in sorted(alone.items(), key=lambda one: one[0] in able):
+            if only.fleet.unserved:
+                why = f"cannot serve {', '.join(only.fleet.unserved)}"
+                rows.append(OneType(accelerator=each, status="infeasible", why=why))
+                continue
             share = SHARE_FOR_ONE_TYPE / len(able)
-            answer = self._solve(alone[each], share, of=f"{each} alone: ")
+            answer = self._solve(only, share, of=f"{each} alone: ")
             rows.append(_one_type(plan, each, answer))
         rows.sort(key=lambda row: (row.total_usd is None, row.total_usd))
-        return replace(
-            plan,
-            one_type=tuple(rows),
-            search=replace(plan.search, seconds=time.monotonic() - self.started),
-        )
+        return replace(plan, one_type=tuple(rows), search=self._timed(plan.search))
 
     def _explained(self, question: Question, plan: FleetPlan) -> FleetPlan:
         """Add why there is no plan, and what is nearest to one."""
@@ -268,7 +287,7 @@ class _Planning:
         return replace(
             plan,
             infeasibility=explain(question.fleet, self.solvers[0], limit),
-            search=replace(plan.search, seconds=time.monotonic() - self.started),
+            search=self._timed(plan.search),
         )
 
 
@@ -291,13 +310,13 @@ def _alone(question: Question, accelerator: str) -> Question:
 
 
 def _one_type(plan: FleetPlan, accelerator: str, answer: Answer) -> OneType:
-    total = _dollars(answer.cost_cents)
+    total = dollars(answer.cost_cents)
     known = total is not None and plan.total_usd is not None
     return OneType(
         accelerator=accelerator,
         status=answer.status,
         total_usd=total,
-        total_bound_usd=_dollars(answer.bound_cents),
+        total_bound_usd=dollars(answer.bound_cents),
         more_usd=(total or 0.0) - (plan.total_usd or 0.0) if known else None,
         why=_WHY_NOT_ALONE.get(answer.status),
     )
@@ -308,10 +327,6 @@ def _types(request: FleetRequest) -> list[str]:
     types = {each.accelerator for each in request.buy}
     types |= {each.accelerator for each in request.rent}
     return sorted(types) if len(types) > 1 else []
-
-
-def _dollars(cents: int | None) -> float | None:
-    return None if cents is None else cents / CENTS
 
 
 def _warnings(answer: Answer) -> tuple[PlanWarning, ...]:
@@ -325,3 +340,275 @@ def _warnings(answer: Answer) -> tuple[PlanWarning, ...]:
             "everywhere",
         ),
     )
+
+
+# --- Carbon dioxide, and what selling tokens leaves -----------------------------------
+
+
+def emitted(
+    cost: CostAssumptions, request: FleetRequest, acquisitions: Iterable[Acquisition]
+) -> float | None:
+    """Add up the carbon dioxide of all electricity, where it is known."""
+    kilograms = []
+    for one in acquisitions:
+        carbon = request.region(one.region).carbon_kg_per_kwh
+        carbon = cost.carbon_kg_per_kwh if carbon is None else carbon
+        if carbon is None:
+            return None
+        pue = cost.pue if one.rack_units else 1.0
+        for period, units in enumerate(one.units):
+            hours = (request.periods - period) * request.period_hours
+            energy = energy_kwh(one.power_watts, hours, cost.duty, pue)
+            kilograms.append(units * (energy * carbon))
+    return sum(kilograms)
+
+
+def sold(
+    cost: CostAssumptions,
+    request: FleetRequest,
+    acquisitions: Iterable[Acquisition],
+    total_usd: float,
+) -> Sell:
+    """Return what the tokens of all periods come to, in the mean of their hours."""
+    hours, life = request.periods * request.period_hours, cost.years * HOURS_PER_YEAR
+    price, gone = 0.0, 0.0
+    for each in acquisitions:
+        price += each.price_usd
+        lost = each.unit_price_usd * (1 - cost.residual) / life
+        for period, units in enumerate(each.units):
+            held = (request.periods - period) * request.period_hours
+            gone += units * lost * min(held, life)
+    revenue = sum(_usd_per_hour(request, each) for each in request.workloads)
+    spent, earned = total_usd / hours, revenue - (total_usd - gone) / hours
+    return Sell(
+        revenue_usd_per_hour=revenue,
+        margin_usd_per_hour=revenue - spent,
+        break_even_utilisation=spent / revenue if spent <= revenue > 0 else None,
+        payback_days=price / earned / HOURS_PER_DAY if earned > 0 < price else None,
+    )
+
+
+def _usd_per_hour(request: FleetRequest, workload: Workload) -> float:
+    """Return what a workload's tokens are sold for, in the mean of all hours."""
+    of_prompts, of_answers = (request.sell.get(each, 0.0) for each in ("in", "out"))
+    of_request = sum(
+        size.share * (size.prompt * of_prompts + size.output * of_answers)
+        for size in workload.sizes
+    )
+    grown = [(1 + workload.growth) ** period for period in range(request.periods)]
+    peak = sum(each.requests_per_second for each in workload.demand)
+    busy = 1.0
+    if workload.curve is not None:
+        week = request.curve(workload.curve).week
+        busy = sum(week) / len(week) / max(week)
+    requests = peak * sum(grown) / len(grown) * busy * SECONDS_PER_HOUR
+    return requests * of_request / TOKENS_PER_MILLION
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A purchase, laid out."""
+
+    question: Question
+    purchase: Purchase
+
+    def deployments(self) -> tuple[FleetDeployment, ...]:
+        """Models on units, demand by demand."""
+        return tuple(
+            FleetDeployment(
+                **self._part(place, demanded, use),
+                model=demanded.workload.model,
+                prompt_tokens=demanded.size.prompt,
+                output_tokens=demanded.size.output,
+                replicas=use.unit.deployment.replicas,
+                requests_per_second=self._template(place).supply / PER_UNIT,
+                rentals=self._rentals(place),
+            )
+            for place, demanded, use in self._at_work()
+            if demanded.workload and demanded.size
+        )
+
+    def runs(self) -> tuple[FleetRun, ...]:
+        """Lay runs of training out on their clusters."""
+        return tuple(
+            FleetRun(
+                **self._part(place, demanded, use),
+                model=demanded.training.model,
+                days=use.unit.run_seconds / SECONDS_PER_DAY,
+            )
+            for place, demanded, use in self._at_work()
+            if demanded.training
+        )
+
+    def _part(self, place: int, demanded: Demanded, use: Use) -> dict[str, Any]:
+        """Tell of a template at work what serving and training have in common."""
+        fleet, periods = self.question.fleet, self.question.fleet.periods
+        deployment = use.unit.deployment
+        return {
+            "stream": fleet.streams[fleet.templates[place].stream].name,
+            "region": demanded.region.name,
+            "way": fleet.kit_of(place).way,
+            "candidate": deployment.candidate,
+            "hardware": deployment.hardware,
+            "evaluation": deployment.evaluation,
+            "units": tuple(self.purchase.at_peak(place, period) for period in periods),
+        }
+
+    def acquisitions(self) -> tuple[Acquisition, ...]:
+        """Hosts that are bought or put to use, kit by kit."""
+        fleet = self.question.fleet
+        laid = []
+        for kit, entry in enumerate(fleet.kits):
+            counts = [self.purchase.acquired.get((kit, p), 0) for p in fleet.periods]
+            if not any(counts):
+                continue
+            unit = self.question.units[kit]
+            each = unit.deployment
+            price = unit.price_micro_usd if entry.way == "buy" else 0
+            charge = sum(n * c for n, c in zip(counts, entry.charge_cents, strict=True))
+            stream = self._template(fleet.of_kit[kit][0]).stream
+            laid.append(
+                Acquisition(
+                    region=self.question.demands[stream].region.name,
+                    way=entry.way,
+                    accelerator=each.candidate.accelerator,
+                    accelerators=unit.accelerators,
+                    host=each.hardware.host or "",
+                    hosts=unit.hosts,
+                    network=each.hardware.network,
+                    nics_per_host=each.hardware.nics_per_host,
+                    switch=each.hardware.switch,
+                    **(_degrees(each) if isinstance(each, Deployment) else {}),
+                    units=tuple(counts),
+                    unit_price_usd=price / MICRO_USD,
+                    price_usd=price * sum(counts) / MICRO_USD,
+                    power_watts=unit.power_watts,
+                    rack_units=unit.rack_units,
+                    charge_usd=charge / CENTS,
+                    bill_of_materials=each.bill_of_materials
+                    if entry.way == "buy"
+                    else (),
+                )
+            )
+        return tuple(laid)
+
+    def bill_of_materials(self) -> tuple[BomLine, ...]:
+        """Everything that is bought."""
+        return merged(
+            [
+                times(line, sum(each.units))
+                for each in self.acquisitions()
+                for line in each.bill_of_materials
+            ]
+        )
+
+    def streams(self) -> tuple[StreamSupply, ...]:
+        """Every demand with what meets it."""
+        fleet = self.question.fleet
+        laid = []
+        for number, stream in enumerate(fleet.streams):
+            supply, left = [], []
+            for period in fleet.periods:
+                there = {
+                    place: count
+                    for place in fleet.of_stream[number]
+                    if (count := self.purchase.at_peak(place, period))
+                }
+                total = sum(fleet.templates[p].supply * n for p, n in there.items())
+                loss = max((fleet.templates[p].loss for p in there), default=0)
+                supply.append(total / PER_UNIT)
+                left.append((total - stream.losses * loss) / PER_UNIT)
+            demand = [stream.peak(period) / PER_UNIT for period in fleet.periods]
+            laid.append(
+                StreamSupply(
+                    stream=stream.name,
+                    demand=tuple(demand),
+                    supply=tuple(supply),
+                    after_failures=tuple(left),
+                )
+            )
+        return tuple(laid)
+
+    def periods(self) -> tuple[Period, ...]:
+        """Tell what is done in each period, in words and money."""
+        acquisitions, deployments = self.acquisitions(), self.deployments()
+        return tuple(
+            Period(
+                period=period + 1,
+                actions=(
+                    *_acquired(acquisitions, period),
+                    *_rented(deployments, period),
+                ),
+                purchase_usd=sum(
+                    each.unit_price_usd * each.units[period] for each in acquisitions
+                ),
+                rent_usd=sum(
+                    rental.rent_usd
+                    for each in deployments
+                    for rental in each.rentals
+                    if rental.period == period + 1
+                ),
+                power_watts=sum(
+                    each.power_watts * sum(each.units[: period + 1])
+                    for each in acquisitions
+                ),
+            )
+            for period in self.question.fleet.periods
+        )
+
+    def _at_work(self) -> Iterator[tuple[int, Demanded, Use]]:
+        """Templates at work, each with what it and its stream stand for."""
+        question = self.question
+        keys = (*self.purchase.deployed, *self.purchase.rented)
+        for place in sorted({key[0] for key in keys}):
+            demanded = question.demands[self._template(place).stream]
+            yield place, demanded, question.uses[place]
+
+    def _template(self, place: int) -> Template:
+        return self.question.fleet.templates[place]
+
+    def _rentals(self, place: int) -> tuple[Rental, ...]:
+        fleet = self.question.fleet
+        return tuple(
+            Rental(
+                period=period + 1,
+                hours=float(fleet.hours(place, period, step)),
+                units=units,
+                rent_usd=units * fleet.rent_cents(place, period, step) / CENTS,
+            )
+            for (rented, period, step), units in sorted(self.purchase.rented.items())
+            if rented == place and units
+        )
+
+
+def _degrees(of: Deployment) -> dict[str, int]:
+    candidate = of.candidate
+    degrees = {name: getattr(candidate, name) for name in ("tp", "cp", "dp", "pp")}
+    return {**degrees, "replicas": of.replicas}
+
+
+def _acquired(acquisitions: tuple[Acquisition, ...], period: int) -> list[str]:
+    verbs = {"buy": "buy", "own": "use"}
+    return [
+        f"{verbs[each.way]} {each.units[period]} x "
+        f"{'' if each.hosts == 1 else f'{each.hosts} '}{each.host} with "
+        f"{each.accelerators} {each.accelerator}, {each.region}"
+        for each in acquisitions
+        if each.units[period]
+    ]
+
+
+def _rented(deployments: tuple[FleetDeployment, ...], period: int) -> list[str]:
+    """Say what is rented: the most instances at once, and the hours of all."""
+    most: Counter[tuple[str, str]] = Counter()
+    hours: dict[tuple[str, str], float] = defaultdict(float)
+    for each in deployments:
+        of_it = [rental for rental in each.rentals if rental.period == period + 1]
+        if of_it:
+            key = each.hardware.host or "", each.region
+            most[key] += max(rental.units for rental in of_it)
+            hours[key] += sum(rental.units * rental.hours for rental in of_it)
+    return [
+        f"rent up to {count} x {host} for {hours[host, region]:,.0f} hours, {region}"
+        for (host, region), count in sorted(most.items())
+    ]

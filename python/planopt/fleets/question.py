@@ -1,4 +1,7 @@
-"""From a fleet file to a problem in whole numbers, and what its numbers stand for."""
+"""From a fleet file to a problem in whole numbers, and what its numbers stand for.
+
+Units of hardware that meet a demand are what the searches of solve and train find.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,233 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from planopt.documents.fleet_request import Bought, Owned, Rented
-from planopt.fleets.charges import charges_cents
+from msgspec import structs
+from msgspec.structs import replace as with_changes
+
+from planopt.documents.fleet_request import Bought, Owned, Rented, Size, Workload
 from planopt.fleets.problem import Fleet, Kit, Step, Stream, Template, Way
-from planopt.fleets.units import UTILISATION, Sought, serving_units, training_units
+from planopt.market import read_market
+from planopt.money import parts
+from planopt.options import Asked
 from planopt.procurement.model import exact
-from planopt.units import CENTS, MICRO_USD, SECONDS_PER_HOUR
+from planopt.procurement.problem import Limits
+from planopt.serving.build import lay_out_together
+from planopt.serving.question_types import Problem
+from planopt.serving.search import Aim, find_together
+from planopt.training.build import lay_clusters_out
+from planopt.training.problem import TrainingProblem, find_clusters
+from planopt.units import CENTS, HOURS_PER_YEAR, MICRO_USD, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from planopt.catalog.entries import CostAssumptions
     from planopt.catalog.open import Catalog
-    from planopt.documents.fleet_request import (
-        Demand,
-        FleetRequest,
-        Region,
-        Size,
-        Training,
-        Workload,
+    from planopt.documents.evaluation import Deployment
+    from planopt.documents.fleet_request import Demand, FleetRequest, Region, Training
+    from planopt.documents.training import TrainingDeployment
+    from planopt.procurement.problem import Listed
+    from planopt.serving.build import Build
+
+
+UTILISATION = 0.8
+"""Share of what a replica can do that is asked of it at the peak, unless said: queues
+grow without bound as it nears 1."""
+
+Source = Bought | Owned | Rented
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Hosts with a model on them, all at work."""
+
+    deployment: Deployment | TrainingDeployment
+    """One unit: layout, hardware, evaluation, parts."""
+    accelerators: int
+    hosts: int
+    power_watts: float
+    rack_units: float
+    price_micro_usd: int  # To buy it
+    requests_per_second: float = 0.0  # What it serves at full load
+    run_seconds: float = 0.0  # Time of its run
+
+    @classmethod
+    def of(
+        cls,
+        listed: Listed,
+        row: int,
+        deployment: Deployment | TrainingDeployment,
+        **does: float,
+    ) -> Unit:
+        """Take a row of what a search found, and what the unit does."""
+        return cls(
+            deployment=deployment,
+            accelerators=listed.accelerators[row],
+            hosts=listed.hosts[row],
+            power_watts=listed.power_watts[row],
+            rack_units=listed.rack_units[row],
+            price_micro_usd=listed.price_micro_usd[row],
+            **does,
+        )
+
+    @property
+    def hardware(self) -> tuple[object, ...]:
+        """Hardware alone: units that share it can take each other's place."""
+        at = self.deployment.hardware
+        return (
+            self.deployment.candidate.accelerator,
+            self.accelerators,
+            at.host,
+            self.hosts,
+            at.network,
+            at.nics_per_host,
+            at.switch,
+        )
+
+
+class Sought(NamedTuple):
+    """Requests of a size, and what they may be served with."""
+
+    workload: Workload
+    size: Size
+    source: Source
+
+    @property
+    def same(self) -> tuple[object, ...]:
+        """What it shares with those that the same units are found for."""
+        source = self.source
+        where = [getattr(source, name, None) for name in ("offer", "host", "network")]
+        of = self.workload.name, self.size.name, source.accelerator
+        return *of, source.accelerators, *where
+
+
+def serving_units(
+    catalog: Catalog, request: FleetRequest, sought: Sequence[Sought]
+) -> list[list[Unit]]:
+    """Find the units that keep the promise for requests of a size, for each of some."""
+    problems = [_serving_problem(catalog, request, each) for each in sought]
+    found = find_together(catalog, [(problem, Aim()) for problem in problems])
+    listed = [each.listed() for each in found]
+    rows = [_whole(*each) for each in zip(sought, listed, strict=True)]
+    ones = [[{row: 1} for row in each] for each in rows]
+    limits = [Limits(users=0)] * len(found)
+    laid = lay_out_together(list(zip(found, problems, limits, ones, strict=True)))
+    return [
+        list(_served(*each)) for each in zip(problems, listed, rows, laid, strict=True)
+    ]
+
+
+def _serving_problem(
+    catalog: Catalog, request: FleetRequest, sought: Sought
+) -> Problem:
+    """Ask as solve does for the units of a source alone."""
+    workload, size, source = sought
+    promise = request.promise(workload.promise)
+    options: dict[str, object] = {
+        "model": workload.model,
+        "weights": workload.weights,
+        "target": promise.target,
+        "ttft": promise.ttft_seconds,
+        "isl": size.prompt,
+        "osl": size.output,
+        "concurrency": 1,
+        # A unit's rate is that of its steps, unless a first token is promised.
+        "load": "steady" if promise.ttft_seconds is None else None,
+        "throughput": 1.0,  # so that each unit runs the batch that it was found with
+        "accelerators": source.accelerator,
+        "assumptions": request.assumptions,
+        "confidence": request.confidence,
+        "top": 1,
+    }
+    if isinstance(source, Rented):
+        provider, _, region = source.offer.split("/")
+        where = {"provider": provider, "region": region, "billing": source.terms}
+        options |= {"procurement": "rent", "provider_class": "any", **where}
+    else:
+        options["host"] = source.host
+    network = _network(source)
+    if network:
+        options["network"] = network
+    # Networks of one's own are part of what is bought, and of nothing else.
+    problem = read_market(Asked("solve", options), catalog, Problem)
+    return structs.replace(problem, within_host=network is None)
+
+
+def _network(source: Source) -> str | None:
+    return source.network if isinstance(source, Bought) else None
+
+
+def _whole(sought: Sought, listed: Listed) -> list[int]:
+    """Rows that are of a source, need nothing else, and have all its accelerators."""
+    source = sought.source
+    hosts, network = listed.hosts, _network(source)
+    fitting = [
+        row
+        for row, host in enumerate(listed.host)
+        if (hosts[row] == 1 or (network and listed.network[row] == network))
+        and (not isinstance(source, Rented) or host == source.offer)
+    ]
+    each = source.accelerators or max(
+        (listed.accelerators[row] // hosts[row] for row in fitting), default=0
     )
-    from planopt.fleets.units import Source, Unit
+    return [row for row in fitting if listed.accelerators[row] == each * hosts[row]]
+
+
+def _served(
+    problem: Problem, listed: Listed, rows: Sequence[int], builds: Sequence[Build]
+) -> Iterator[Unit]:
+    """Tell what each unit serves at full load.
+
+    A request keeps a replica from all others while its prompt is read, and takes the
+    share ``1 / (batch * in flight)`` of it while its answer is written.
+    """
+    for row, build in zip(rows, builds, strict=True):
+        (deployment,) = build.deployments
+        speed = deployment.evaluation.decode.tokens_per_second
+        prefill = deployment.evaluation.prefill.seconds
+        if not speed or prefill is None:
+            continue
+        seconds = prefill + problem.output_tokens / speed
+        longer = problem.slower.get(deployment.candidate.accelerator, 1.0)
+        served = deployment.replicas / (seconds * longer)
+        yield Unit.of(listed, row, deployment, requests_per_second=served)
+
+
+def training_units(
+    catalog: Catalog, request: FleetRequest, training: Training, source: Source
+) -> Iterator[Unit]:
+    """Find the clusters of a source that end a run before its deadline.
+
+    What is owned is used by single hosts: networks between them are not part of it.
+    """
+    if isinstance(source, Rented):
+        return  # the core does not train on instances yet
+    options = {
+        "model": training.model,
+        "tokens": training.tokens,
+        "deadline": training.deadline_seconds,
+        "seq_len": training.seq_len,
+        "global_batch": training.global_batch,
+        "accelerators": source.accelerator,
+        "host": source.host,
+        "network": _network(source),
+        "assumptions": request.assumptions,
+        "confidence": request.confidence,
+    }
+    problem = read_market(Asked("train", options), catalog, TrainingProblem)
+    clusters = find_clusters(catalog, problem)
+    listed = clusters.runs()
+    alone = isinstance(source, Owned)
+    rows = [row for row, hosts in enumerate(listed.hosts) if hosts == 1 or not alone]
+    built = lay_clusters_out(clusters, Limits(users=1), rows)
+    for row, build in zip(rows, built, strict=True):
+        seconds = listed.run_seconds[row]
+        yield Unit.of(listed, row, build.deployment, run_seconds=seconds)
+
+
+# --- The problem ----------------------------------------------------------------------
 
 
 PER_UNIT = 10**6
@@ -59,10 +267,8 @@ class Question:
     """A problem, with what its streams, kits and templates stand for."""
 
     fleet: Fleet
-    demands: list[Demanded]
-    """One for each stream."""
-    uses: list[Use]
-    """One for each template."""
+    demands: list[Demanded]  # One for each stream
+    uses: list[Use]  # One for each template
     units: list[Unit]
     """One for each kit: of the units on it the one that draws most power, which is what
     the kit is charged for."""
@@ -131,8 +337,7 @@ class _Asking:
         share = exact(demand.requests_per_second) * exact(size.share) * PER_UNIT
         shares = FLAT
         if workload.curve is not None:
-            day = request.curve(workload.curve)
-            shares = duration_curve(day.weekday, day.weekend)
+            shares = duration_curve(request.curve(workload.curve).week)
         hours = exact(request.period_hours)
         peaks = [
             share * (1 + exact(workload.growth)) ** period
@@ -258,6 +463,33 @@ class _Asking:
         return Kit(name, way, pool, charges, uses=uses)
 
 
+def charges_cents(
+    cost: CostAssumptions,
+    request: FleetRequest,
+    region: Region,
+    unit: Unit,
+    price_micro_usd: int,
+) -> tuple[int, ...]:
+    """Charge for a unit acquired at the beginning of each period, to the end.
+
+    It is the share of its price that is written off by then, evenly over its years,
+    with interest, electricity, hosting and support; rounded up to a cent.
+    """
+    own = region.electricity_usd_per_kwh
+    if own is not None:
+        cost = with_changes(cost, electricity_usd_per_kwh=own)
+    price = price_micro_usd / MICRO_USD
+    lines = parts(cost, price, unit.power_watts, unit.rack_units)
+    bound = lines["purchase"] + lines["financing"]
+    running, life = sum(lines.values()) - bound, cost.years * HOURS_PER_YEAR
+    charges = []
+    for period in range(request.periods):
+        hours = (request.periods - period) * request.period_hours
+        usd = bound * min(hours, life) + running * hours
+        charges.append(math.ceil(round(usd * CENTS, 6)))
+    return tuple(charges)
+
+
 def _every(request: FleetRequest) -> tuple[Source, ...]:
     """All hardware of a file, in its order."""
     return (*request.buy, *request.own, *request.rent)
@@ -291,25 +523,16 @@ STEPS = 8
 """Shares of the peak are rounded up to eighths: a plan has a little too much in an hour
 rather than too little, and as few kinds of hours as a schedule of scaling has."""
 
-WEEKDAYS = 5
-WEEKEND_DAYS = 2
-HOURS_OF_A_WEEK = 168
-
 FLAT: tuple[tuple[Fraction, Fraction], ...] = ((Fraction(1), Fraction(1)),)
 """The same demand in every hour."""
 
 
-def duration_curve(
-    weekday: Sequence[float], weekend: Sequence[float]
-) -> tuple[tuple[Fraction, Fraction], ...]:
+def duration_curve(week: Sequence[float]) -> tuple[tuple[Fraction, Fraction], ...]:
     """Sort the hours of a week by demand."""
-    most = max((*weekday, *weekend))
-    hours: Counter[int] = Counter()
-    for shares, days in ((weekday, WEEKDAYS), (weekend, WEEKEND_DAYS)):
-        for share in shares:
-            hours[math.ceil(Fraction(share) / Fraction(most) * STEPS)] += days
+    most = Fraction(max(week))
+    hours = Counter(math.ceil(Fraction(share) / most * STEPS) for share in week)
     return tuple(
-        (Fraction(step, STEPS), Fraction(count, HOURS_OF_A_WEEK))
+        (Fraction(step, STEPS), Fraction(count, len(week)))
         for step, count in sorted(hours.items(), reverse=True)
         if step
     )

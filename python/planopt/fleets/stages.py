@@ -24,16 +24,19 @@ import threading
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from msgspec.structs import replace
+
+from planopt.documents.fleet import StageNote
 from planopt.errors import InternalError
 from planopt.fleets.cover import covers_of, generate, single_covers
-from planopt.fleets.mix import Mix
-from planopt.fleets.purchase import Purchase, cost_cents, shortfalls, total
-from planopt.fleets.selection import Selection
+from planopt.fleets.problem import Purchase, cost_cents, shortfalls, total
+from planopt.fleets.programme import Mix, Selection
 from planopt.procurement.solver import Effort, SolveInterrupted
+from planopt.units import CENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,8 +46,7 @@ if TYPE_CHECKING:
     from planopt.procurement.solver import Outcome, Solver
 
 
-QUARTERS = 4
-"""Parts that a demand is divided into where two shapes share it."""
+QUARTERS = 4  # Parts that a demand is divided into where two shapes share it
 
 NEAREST = 0.1
 NEAR = 0.06
@@ -70,17 +72,6 @@ Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unknown"]
 
 
 @dataclass(frozen=True)
-class Stage:
-    """What one stage came to, of its own programme."""
-
-    name: str
-    status: Status
-    cost_cents: int | None
-    bound_cents: int | None
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Answer:
     """The best purchase that was found."""
 
@@ -88,12 +79,10 @@ class Answer:
     """Proven best of all mixes; best so far; proven that there is none; neither."""
     purchase: Purchase | None = None
     cost_cents: int | None = None
-    bound_cents: int | None = None
-    """What none costs less than."""
+    bound_cents: int | None = None  # What none costs less than
     by_the_clock: bool = False
     """Whether time ended the search: a faster machine may come to another answer."""
-    stages: tuple[Stage, ...] = ()
-    """How it was found."""
+    stages: tuple[StageNote, ...] = ()  # How it was found
 
     @property
     def gap(self) -> float | None:
@@ -101,6 +90,11 @@ class Answer:
         if self.cost_cents is None or self.bound_cents is None:
             return None
         return (self.cost_cents - self.bound_cents) / max(1, self.cost_cents)
+
+
+def dollars(cents: int | None) -> float | None:
+    """Return cents, where they are known, as dollars."""
+    return None if cents is None else cents / CENTS
 
 
 Progress: TypeAlias = "Callable[[Answer], None]"
@@ -145,7 +139,7 @@ class _Search:
         self._proven: Purchase | None = None
         self._impossible = False
         self._by_the_clock = False
-        self._stages: list[Stage] = []
+        self._stages: list[StageNote] = []
         self._lock = threading.Lock()
 
     def answer(self) -> Answer:
@@ -197,7 +191,7 @@ class _Search:
         self._by_the_clock |= covers.by_the_clock
         self._raise_bound(covers.bound_cents)
         seconds = time.monotonic() - started
-        self._note(Stage("prices", "unknown", None, self._bound, seconds))
+        self._note("prices", "unknown", None, self._bound, seconds)
         choosing = Effort(method="branch-and-cut")
         self._solve(solver, "covers", covers.master, choosing, share=CHOOSING)
 
@@ -222,7 +216,8 @@ class _Search:
                 raise
             of = f"part {number} of {len(parts)}"
             for stage in search._stages:
-                self._note(replace(stage, name=f"{of}: {stage.name}"))
+                self._stages.append(replace(stage, name=f"{of}: {stage.name}"))
+                self._tell()
         self._by_the_clock |= any(each._by_the_clock for each in searches)
         self._impossible = any(each._impossible for each in searches)
         bounds = [each._bound for each in searches]
@@ -331,14 +326,31 @@ class _Search:
         with self._lock:
             unfinished = outcome.status in ("feasible", "unknown")
             self._by_the_clock |= unfinished and seconds >= left
-            self._note(
-                Stage(name, outcome.status, outcome.objective, outcome.bound, seconds)
-            )
+            self._note(name, outcome.status, outcome.objective, outcome.bound, seconds)
         return outcome
 
-    def _note(self, stage: Stage) -> None:
-        """Note a stage, and tell what is known after it."""
-        self._stages.append(stage)
+    def _note(
+        self,
+        name: str,
+        status: Status,
+        cost: int | None,
+        bound: int | None,
+        seconds: float,
+    ) -> None:
+        """Note what a stage came to, of its own programme."""
+        self._stages.append(
+            StageNote(
+                name=name,
+                status=status,
+                total_usd=dollars(cost),
+                bound_usd=dollars(bound),
+                seconds=seconds,
+            )
+        )
+        self._tell()
+
+    def _tell(self) -> None:
+        """Tell what is known."""
         if self._progress is not None:
             self._progress(self.answer())
 

@@ -15,7 +15,7 @@ from planopt.loads import Arrivals, Load, Sizes
 from planopt.market import said_by_files
 from planopt.money import at_load
 from planopt.options import Asked
-from planopt.planning.cold import cold_load, displaced
+from planopt.planning.warnings import cold_load, displaced
 from planopt.price_sources import sourced
 from planopt.serving.load import estimated, simulated, simulated_with
 from planopt.serving.prediction_interval import intervals
@@ -28,23 +28,20 @@ if TYPE_CHECKING:
     from planopt.documents.parts import PlanWarning
     from planopt.loads import Latencies
     from planopt.option_types import ServingOptions
+    from planopt.serving.load import Simulated
 
 
 class Configuration(Pricing, frozen=True, kw_only=True):
     """One way of serving a model, as the core has read it."""
 
-    asked: dict[str, Any]
-    """As the core evaluates it."""
+    asked: dict[str, Any]  # As the core evaluates it
     prefill: dict[str, Any] | None
     """The pool that reads prompts, where it is not the one that answers them."""
     scheduler: dict[str, Any]
-    sizes: Sizes
-    """Of prompts and outputs, as a load has them."""
+    sizes: Sizes  # Of prompts and outputs, as a load has them
     image_tokens: int | None = None
-    load: str
-    """What is judged: `steady` is a step, and no load."""
-    arrivals: Arrivals | None = None
-    """When requests come, where that is said."""
+    load: str  # What is judged: `steady` is a step, and no load
+    arrivals: Arrivals | None = None  # When requests come, where that is said
     prefix_hit_rate: float | None = None
     session_load: dict[str, object] | None = None
     """How the turns of sessions follow each other, where users are these."""
@@ -87,59 +84,53 @@ def evaluated(asked: Asked, catalog: Catalog | None = None) -> EvaluationDocumen
     own_traffic = read_traffic(asked)
     read = asked.question(opened.native, Configuration)
     request, reading, scheduler = read.asked, read.prefill, read.scheduler
-    model = request["model"]
+    model, workload = request["model"], request["workload"]
     opened = opened.paid(Pricing.of(read)).with_cost(read.cost)
     document = opened.ask("evaluate_serving", request, EvaluationDocument)
-    candidate, replicas = document.candidate, document.replicas
+    candidate = document.candidate
     if candidate.offload is not None:
         # What is simulated holds as many layers as what was evaluated.
         request["offload"] = {"layers": candidate.offload, "to": candidate.offload_to}
-    arrivals, hits = read.arrivals, read.prefix_hit_rate
-    sizes = read.sizes
+    arrivals, sizes = read.arrivals, read.sizes
     if own_traffic is not None:
-        sizes = own_traffic.sizes
-        arrivals = arrivals or own_traffic.arrivals
+        arrivals, sizes = arrivals or own_traffic.arrivals, own_traffic.sizes
     latencies, two = None, None
     warnings: tuple[PlanWarning, ...] = ()
     loaded = arrivals is not None or own_traffic is not None
     known = loaded or "batch" in asked.given or reading is not None
     if document.feasible and read.load != "steady" and known:
         resident = 2 if candidate.overlap == "two-batch" else 1
-        in_batches = candidate.batch * candidate.in_flight * replicas * resident
+        in_batches = candidate.batch * candidate.in_flight * resident
+        users = in_batches * document.replicas
         load = Load(
-            arrivals=arrivals or Arrivals(kind="closed", users=in_batches),
+            arrivals=arrivals or Arrivals(kind="closed", users=users),
             sizes=sizes,
-            prefix_hit_rate=hits or 0.0,
+            prefix_hit_rate=read.prefix_hit_rate or 0.0,
             sessions=read.session_load,
         )
         predicted = simulated if loaded else estimated
 
-        def under(load: Load) -> Latencies | None:
-            if reading is not None:
-                return simulated_with(
-                    opened, scheduler, reading, request, load
-                ).latencies
-            return predicted(opened, request, load, engine=scheduler)
-
-        if reading is not None:
+        def under(load: Load) -> tuple[Latencies | None, Simulated | None]:
+            if reading is None:
+                return predicted(opened, request, load, engine=scheduler), None
             two = simulated_with(opened, scheduler, reading, request, load)
-        latencies = two.latencies if two is not None else under(load)
+            return two.latencies, two
+
+        latencies, two = under(load)
         if load.sessions is not None or sizes.hashed is not None:
             came = None if latencies is None else latencies.under_load
             warnings = tuple(displaced(came))
-        elif hits is None:
-            warnings = tuple(cold_load(load, latencies, under))
+        elif read.prefix_hit_rate is None:
+            warnings = tuple(cold_load(load, latencies, lambda load: under(load)[0]))
     if latencies is not None:
+        served, cost = latencies.tokens_per_second, document.cost
         document = with_changes(
             document,
             ttft_seconds=latencies.ttft_seconds,
             tpot_seconds=latencies.tpot_seconds,
             under_load=latencies.under_load,
+            cost=at_load(cost, served, opened.cost.duty) if loaded else cost,
         )
-    if loaded and latencies is not None:
-        served = latencies.tokens_per_second
-        cost = at_load(document.cost, served, opened.cost.duty)
-        document = with_changes(document, cost=cost)
     document = with_changes(
         document,
         model=model["name"],
@@ -147,7 +138,7 @@ def evaluated(asked: Asked, catalog: Catalog | None = None) -> EvaluationDocumen
         bill_of_materials=sourced(opened, document.bill_of_materials),
         prefill_pool=two.pool if two else None,
         transfer=two.transfer if two else None,
-        context_tokens=request["workload"]["context"],
+        context_tokens=workload["context"],
         assumed=(*read.assumed, *said_by_files(asked)),
         warnings=warnings,
         engine=request["engine"]["name"],
@@ -161,7 +152,7 @@ def evaluated(asked: Asked, catalog: Catalog | None = None) -> EvaluationDocumen
     derivation = derivation_of_serving(
         document,
         opened,
-        prompt=request["workload"]["prompt"],
+        prompt=workload["prompt"],
         kv_heads=model["kv_heads"],
         pcie_all_reduce=request["engine"]["pcie_all_reduce"],
         hosts=request["hardware"]["hosts"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,11 @@ from planopt.documents.parts import failing
 from planopt.errors import InputError
 from planopt.market import CLASSES
 from planopt.options import Edit, taken_by
-from planopt.planning.held_back import held_back, span
+from planopt.planning.alternatives import held_back, span
 from planopt.planning.question import ServingQuestion
 from planopt.planning.settle import held
 from planopt.price_sources import is_rough
-from planopt.procurement.purchase import satisfiable
-from planopt.procurement.why_not import minimal_conflict
-from planopt.serving.build import Build
+from planopt.procurement.purchase import minimal_conflict, satisfiable
 from planopt.training.build import TrainingBuild
 from planopt.units import SECONDS_PER_DAY
 
@@ -30,26 +27,23 @@ if TYPE_CHECKING:
 
     from planopt.catalog.entries import Model
     from planopt.market import Market
-    from planopt.planning.question import TrainingQuestion
+    from planopt.planning.question import AnyBuild, AnyQuestion, TrainingQuestion
     from planopt.procurement.problem import Purchase
+    from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
     from planopt.training.problem import TrainingProblem
 
 NARROWER_FORMATS = ("fp8", "int4")
 """Formats that many models are served in. They change the quality, so they are named
 and never taken without being asked for."""
-BUDGET_STEP_USD = 10
-"""Budgets are proposed in whole tens of dollars, upwards."""
-RUN_BUDGET_STEP_USD = 1000
-"""The same of runs, in whole thousands."""
-SPEED_STEP = 0.1
-"""Targets are proposed in tenths of a token per second, downwards."""
+BUDGET_STEP_USD = 10  # Budgets are proposed in whole tens of dollars, upwards
+RUN_BUDGET_STEP_USD = 1000  # The same of runs, in whole thousands
+SPEED_STEP = 0.1  # Targets are proposed in tenths of a token per second, downwards
 SLOWEST_WORTH_NAMING = 0.5
 """Tokens per second of a user below which nobody would want the plan."""
 CUT_SHORT = "the time limit was reached: other changes may help as well"
 SAME = Edit({}, "keeps every other limit")
-UNCAPPED = {"budget": ""}
-"""Without a budget the search sees units beyond it."""
+UNCAPPED = {"budget": ""}  # Without a budget the search sees units beyond it
 ANYWHERE = {"provider": "", "region": "", "provider_class": "any"}
 AS_ASSUMED = "as many spare hosts as the assumptions ask for"
 WITHOUT = "without this limit"
@@ -81,8 +75,7 @@ LESS = {
 }
 """Demands of which less is proposed, with where a problem has them, and their unit."""
 FEWER = "for fewer at the same time"
-PARTS_OF_LESS = 64
-"""Less is proposed in parts of what is asked for."""
+PARTS_OF_LESS = 64  # Less is proposed in parts of what is asked for
 SAID = {
     "target": ">= {0.target:g} tok/s per user",
     "ttft": "<= {0.ttft_seconds:g} s to the first token at {0.percentile}",
@@ -103,30 +96,12 @@ SAID = {
 # --- Of serving -----------------------------------------------------------------------
 
 
-def why_no_purchase(
-    question: ServingQuestion, purchase: Purchase, deadline: float
-) -> Infeasibility:
-    """Say why nothing that can be bought serves it, and what is nearest.
-
-    The search for changes ends at the deadline, a time on the monotonic clock.
-    """
+def why_no_purchase(question: ServingQuestion, purchase: Purchase) -> Infeasibility:
+    """Say why nothing that can be bought serves it, and what is nearest."""
     binding = tuple(_conflict(question))
-    nearest, cut = _until(deadline, _nearest_changes(question))
-    notes = (CUT_SHORT if cut else "", unproven(purchase), _closest(question) or "")
-    note = "; ".join(filter(None, notes)) or None
-    return Infeasibility(binding=binding, nearest=nearest, note=note)
-
-
-def _until(
-    deadline: float, changes: Iterator[Change]
-) -> tuple[tuple[Change, ...], bool]:
-    """Take changes until a time on the monotonic clock; whether it came first."""
-    taken = []
-    for change in changes:
-        taken.append(change)
-        if time.monotonic() > deadline:
-            return tuple(taken), True
-    return tuple(taken), time.monotonic() > deadline
+    nearest, cut = _in_time(question, _nearest_changes(question))
+    note = "; ".join(filter(None, (cut, unproven(purchase), _closest(question))))
+    return Infeasibility(binding=binding, nearest=nearest, note=note or None)
 
 
 def _closest(question: ServingQuestion) -> str | None:
@@ -147,8 +122,7 @@ def _closest(question: ServingQuestion) -> str | None:
 def _slo_violation(question: ServingQuestion) -> str | None:
     """Say which percentile is too long wherever the model fits, and by how much."""
     problem, nearest = question.problem, question.found.summary.nearest
-    ttft = _shortest_wait(question)
-    speed = _fastest_speed(question)
+    ttft, speed = _out_of_reach(question)
     apart = ttft is None and speed is None
     if apart:
         # Each is met, and not both: how close one comes where the other is.
@@ -169,18 +143,16 @@ def _slo_violation(question: ServingQuestion) -> str | None:
     return (" where the other is met; " if apart else "; ").join(said) or None
 
 
-def _shortest_wait(question: ServingQuestion) -> float | None:
-    """Give the shortest time to the first token, if even that is too long."""
-    if question.problem.ttft_seconds is None or question.without_target.found:
-        return None
-    return question.without_target.found.summary.nearest.prefill_seconds
-
-
-def _fastest_speed(question: ServingQuestion) -> float | None:
-    """Give the most tokens per second of a user, if even that is too few."""
-    if not question.problem.target or question.without_ttft.found:
-        return None
-    return question.without_ttft.found.summary.nearest.tokens_per_second_per_user
+def _out_of_reach(question: ServingQuestion) -> tuple[float | None, float | None]:
+    """Give the shortest wait and the highest speed, each if even that is too slow."""
+    wait, speed = None, None
+    if question.problem.ttft_seconds is not None:
+        found = question.without_target.found
+        wait = None if found else found.summary.nearest.prefill_seconds
+    if question.problem.target:
+        found = question.without_ttft.found
+        speed = None if found else found.summary.nearest.tokens_per_second_per_user
+    return wait, speed
 
 
 def _conflict(question: ServingQuestion) -> Iterator[Limit]:
@@ -240,15 +212,14 @@ def _not_sold(question: ServingQuestion) -> Iterator[str]:
             yield f"{name} has no price"
 
 
-def _model(question: ServingQuestion) -> Model:
+def _model(question: AnyQuestion) -> Model:
     problem = question.problem
     return question.catalog.model(problem.model, problem.kv_heads)
 
 
 def _model_limit(question: ServingQuestion, detail: str | None) -> Limit:
     problem, model = question.problem, _model(question)
-    weights = problem.weights or model.weights
-    billions = model.parameters / 1e9
+    weights, billions = problem.weights or model.weights, model.parameters / 1e9
     value = f"{problem.model} in {weights}: {billions:.1f}B parameters"
     return Limit(name="model", value=value, detail=detail)
 
@@ -358,9 +329,9 @@ def _slower(question: ServingQuestion) -> Iterator[Change]:
         return
     cheap = Edit({**UNCAPPED, **slowest, "objective": "cheapest"})
     cheapest = question.edited(cheap).best()
-    if cheapest is not None and _proposed_target(cheapest) < problem.target:
+    target = math.inf if cheapest is None else _proposed_target(cheapest)
+    if target < problem.target:
         note = "slower for every user, on fewer or cheaper parts"
-        target = _proposed_target(cheapest)
         yield from _more_money(question, Edit({"target": f"{target:g}tok/s"}, note))
 
 
@@ -374,7 +345,7 @@ def _what_is_reached(question: ServingQuestion) -> Iterator[Change]:
     problem = question.problem
     if problem.percentile is None or question.found:
         return
-    shortest, fastest = _shortest_wait(question), _fastest_speed(question)
+    shortest, fastest = _out_of_reach(question)
     if shortest is None and fastest is None:
         # Each is met, and not both: the wait gives way.
         shortest = question.found.summary.nearest.prefill_seconds
@@ -469,9 +440,7 @@ def _least(question: ServingQuestion, name: str, enough: int) -> int:
     return enough
 
 
-def _drops(
-    question: ServingQuestion | TrainingQuestion, **otherwise: Edit
-) -> dict[str, Edit]:
+def _drops(question: AnyQuestion, **otherwise: Edit) -> dict[str, Edit]:
     """List the limits of a question that somebody set, with what lifts each."""
     given, set_ = question.asked.given, {}
     for name, edit in {**LIFTS, **otherwise}.items():
@@ -492,24 +461,16 @@ def _drops(
 # --- Of training ----------------------------------------------------------------------
 
 
-def why_no_cluster(
-    question: TrainingQuestion, purchase: Purchase, deadline: float
-) -> Infeasibility:
-    """Say why no cluster trains it within the limits, and what is nearest.
-
-    The search for changes ends at the deadline, a time on the monotonic clock.
-    """
+def why_no_cluster(question: TrainingQuestion, purchase: Purchase) -> Infeasibility:
+    """Say why no cluster trains it within the limits, and what is nearest."""
     batches, fastest = question.problem.batches, held_back(question)
-    binding = tuple(_conflict_of_run(question, deadline))
-    nearest, cut = _until(deadline, _changes_of_run(question, fastest.build))
-    notes = [CUT_SHORT if cut else "", unproven(purchase), fastest.sentence]
+    binding = tuple(_conflict_of_run(question))
+    nearest, cut = _in_time(question, _changes_of_run(question, fastest.build))
+    notes = [cut, unproven(purchase), fastest.sentence]
     if batches is not None:
         notes.append(f"each of {len(batches.tried)} batches of the range was tried")
-    return Infeasibility(
-        binding=binding,
-        nearest=nearest,
-        note="; ".join(filter(None, notes)),
-    )
+    note = "; ".join(filter(None, notes))
+    return Infeasibility(binding=binding, nearest=nearest, note=note)
 
 
 def _drops_of_run(question: TrainingQuestion) -> dict[str, Edit]:
@@ -537,7 +498,7 @@ def _places(problem: Market) -> tuple[str, ...]:
     return *problem.providers, *problem.regions, *named
 
 
-def _conflict_of_run(question: TrainingQuestion, deadline: float) -> Iterator[Limit]:
+def _conflict_of_run(question: TrainingQuestion) -> Iterator[Limit]:
     """Find the limits without any one of which there would be a plan.
 
     Those that there is no time to leave out stay: all of them are in conflict.
@@ -546,7 +507,7 @@ def _conflict_of_run(question: TrainingQuestion, deadline: float) -> Iterator[Li
     drops = _drops_of_run(question)
 
     def feasible(kept: tuple[str, ...]) -> bool:
-        if time.monotonic() > deadline:
+        if not question.seconds_left:
             return True
         dropped: dict[str, object] = {}
         for name, drop in drops.items():
@@ -557,8 +518,7 @@ def _conflict_of_run(question: TrainingQuestion, deadline: float) -> Iterator[Li
     if feasible(()):
         for name in minimal_conflict(tuple(drops), feasible):
             yield Limit(name=name, value=_limit_of_run(problem, name))
-    known = question.catalog.model(problem.model, problem.kv_heads)
-    billions = known.parameters / 1e9
+    billions = _model(question).parameters / 1e9
     value = (
         f"{problem.model}, {billions:.1f}B parameters, {problem.tokens / 1e9:,.3g}B "
         f"tokens, {problem.global_batch} sequences of {problem.seq_len} a step"
@@ -668,15 +628,25 @@ def _other_accelerators(question: TrainingQuestion) -> Iterator[Change]:
 # --- Of either ------------------------------------------------------------------------
 
 
+def _in_time(
+    question: AnyQuestion, changes: Iterator[Change]
+) -> tuple[tuple[Change, ...], str]:
+    """Take changes while there is time, and say so where that was over first."""
+    taken = []
+    for change in changes:
+        taken.append(change)
+        if not question.seconds_left:
+            break
+    return tuple(taken), "" if question.seconds_left else CUT_SHORT
+
+
 def unproven(purchase: Purchase) -> str:
     """Say that there may be a plan, where the time was too short to tell."""
     unknown = purchase.status == "unknown"
     return "the time limit was reached: this is not proven" if unknown else ""
 
 
-def _more_money(
-    question: ServingQuestion | TrainingQuestion, edit: Edit
-) -> Iterator[Change]:
+def _more_money(question: AnyQuestion, edit: Edit) -> Iterator[Change]:
     """Find the budget that is needed for an edit, and ask again with it."""
     if question.limits.budget_micro_usd is None:
         return
@@ -697,14 +667,12 @@ def _rounded_up(usd: float, step: int) -> str:
     return f"{math.ceil(usd / step) * step}"
 
 
-def _asked(
-    question: ServingQuestion | TrainingQuestion, edit: Edit
-) -> Iterator[Change]:
+def _asked(question: AnyQuestion, edit: Edit) -> Iterator[Change]:
     """Ask in other words; a change only if there is a plan then that holds."""
     try:
         other = question.edited(edit)
         if isinstance(other, ServingQuestion):
-            build: Build | TrainingBuild | None = held(other, question.started)
+            build: AnyBuild | None = held(other, question.started)
         else:
             build = other.best()
     except InputError:
@@ -713,14 +681,12 @@ def _asked(
         yield _change(edit, build)
 
 
-def _change(edit: Edit, build: Build | TrainingBuild) -> Change:
+def _change(edit: Edit, build: AnyBuild) -> Change:
     """Word what was asked, and what came of it."""
     reached: dict[str, float] = {}
-    if isinstance(build, Build):
-        reached["usd_per_hour"] = build.usd_per_hour
-        reached["tokens_per_second_per_user"] = build.tokens_per_second_per_user
-    else:
-        reached["days"] = build.days
+    for name in ("usd_per_hour", "tokens_per_second_per_user", "days"):
+        if (figure := getattr(build, name, None)) is not None:
+            reached[name] = figure
     return Change(
         options=edit.told,
         summary=build.summary,

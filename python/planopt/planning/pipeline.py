@@ -7,22 +7,57 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from planopt.accuracy.statistics import errors
 from planopt.catalog.open import open_for
+from planopt.documents.explanations import Alternative, Answer, Answers, Infeasibility
+from planopt.documents.parts import Accuracy, PlanCost, Status
 from planopt.documents.plan import Interrupted, Plan, TrainingPlan
-from planopt.planning.not_considered import not_considered
-from planopt.planning.question import ServingQuestion, TrainingQuestion
+from planopt.market import read_market
+from planopt.money import at_load
+from planopt.options import Asked, Edit
+from planopt.planning.alternatives import (
+    figures_of,
+    heterogeneous,
+    not_considered,
+    other_builds,
+    other_clusters,
+)
+from planopt.planning.nearest import unproven, why_no_cluster, why_no_purchase
+from planopt.planning.pools import better_of
+from planopt.planning.question import REACH, TOLD, ServingQuestion, TrainingQuestion
+from planopt.planning.rent_or_buy import rent_or_buy, renting
+from planopt.planning.risk import certain, priced, run_to, served_to, with_scenarios
+from planopt.planning.sensitivity import (
+    run_sensitivities,
+    sensitivities,
+    steps,
+    uncertainty,
+)
+from planopt.planning.settle import missed, settled
+from planopt.planning.warnings import flipped, run_warnings, serving_warnings
+from planopt.price_sources import oldest_price, price
+from planopt.procurement.problem import check
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.procurement.solver import Solver
+from planopt.serving.build import lay_out_together
+from planopt.serving.prediction_interval import statement
+from planopt.serving.question_types import Problem
 from planopt.steps import Steps
 from planopt.summary import made_from, summed_up
+from planopt.traffic import read_traffic
+from planopt.training.problem import TrainingProblem
+from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.options import Asked
+    from planopt.documents.parts import Cost
     from planopt.procurement.problem import Purchase
+    from planopt.serving.build import Build
     from planopt.steps import Step
+    from planopt.training.build import TrainingBuild
+
 
 QuestionT = TypeVar("QuestionT", ServingQuestion, TrainingQuestion)
 BuildT = TypeVar("BuildT")
@@ -40,20 +75,16 @@ class Subject(Protocol[QuestionT, BuildT, PlanT]):
     ) -> tuple[QuestionT, Purchase, BuildT] | None:
         """Lay out what keeps its promises, if anything is known to."""
 
-    def plan(
-        self, question: QuestionT, purchase: Purchase, chosen: BuildT, started: float
-    ) -> PlanT:
+    def plan(self, question: QuestionT, purchase: Purchase, chosen: BuildT) -> PlanT:
         """Put a purchase into a plan, without what needs further questions."""
 
-    def so_far(self, question: QuestionT, purchase: Purchase, started: float) -> PlanT:
+    def so_far(self, question: QuestionT, purchase: Purchase) -> PlanT:
         """Put what was best until an interruption into a plan."""
 
     def explained(self, question: QuestionT, plan: PlanT, chosen: BuildT) -> PlanT:
         """Add what lies beside the answer."""
 
-    def infeasible(
-        self, question: QuestionT, purchase: Purchase, started: float
-    ) -> PlanT:
+    def infeasible(self, question: QuestionT, purchase: Purchase) -> PlanT:
         """Say why there is no plan, and what is nearest to one."""
 
 
@@ -85,21 +116,16 @@ def compared(
 
 
 def whole(
-    subject: Subject[QuestionT, BuildT, PlanT],
-    question: QuestionT,
-    steps: Steps,
+    subject: Subject[QuestionT, BuildT, PlanT], question: QuestionT, steps: Steps
 ) -> PlanT:
     """Answer a question with a plan, and say what could not be part of any."""
-    plan = answer(subject, question, steps)
+    plan = _answer(subject, question, steps)
     return replace(plan, not_considered=not_considered(question))
 
 
-def answer(
-    subject: Subject[QuestionT, BuildT, PlanT],
-    question: QuestionT,
-    steps: Steps,
+def _answer(
+    subject: Subject[QuestionT, BuildT, PlanT], question: QuestionT, steps: Steps
 ) -> PlanT:
-    """Answer a question with a plan."""
     question.started = started = time.monotonic()
     steps.end_in(question.problem.time_limit_seconds)
     covered = question.found.search.candidates_covered
@@ -110,7 +136,7 @@ def answer(
         best = stop.purchase
         if not best.counts:
             raise Interrupted from None
-        plan = subject.so_far(question, best, started)
+        plan = subject.so_far(question, best)
         told = made_from(summed_up(plan, question.catalog), question.catalog)
         raise Interrupted(told) from None
     if purchase.counts:
@@ -119,15 +145,352 @@ def answer(
         steps.at("no purchase: what would help", is_counted=False)
     settled = subject.settled(question, purchase)
     if settled is None:
-        return subject.infeasible(question, purchase, started)
+        return subject.infeasible(question, purchase)
     asked = question
     question, purchase, chosen = settled
     question.started, question.took = started, time.monotonic() - started
     question.had_time = asked.had_time = question.may_ask_again
-    plan = subject.plan(question, purchase, chosen, started)
+    plan = subject.plan(question, purchase, chosen)
     plan = summed_up(plan, question.catalog)
     steps.at("what would change the choice", is_counted=False)
     try:
         return subject.explained(question, plan, chosen)
     except KeyboardInterrupt:
         raise Interrupted(made_from(plan, question.catalog)) from None
+
+
+# --- Serving --------------------------------------------------------------------------
+
+
+SIMULATED = (
+    "latencies under a load are simulated: `planopt verify` holds them against each "
+    "other, and does not compute them again"
+)
+"""What is said besides where latencies are judged."""
+
+
+class Serving:
+    """The subject of `planopt solve`."""
+
+    def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> ServingQuestion:
+        """Read a question, and the file of traffic that it names."""
+        traffic = read_traffic(asked)
+        if traffic is not None:
+            traffic.add_to(asked)
+        problem = read_market(asked, catalog, Problem)
+        if traffic is not None:
+            problem = replace(problem, sizes=traffic.sizes)
+        return ServingQuestion(
+            problem.counted(catalog), problem, solver, asked, is_told=True
+        )
+
+    def settled(
+        self, question: ServingQuestion, purchase: Purchase
+    ) -> tuple[ServingQuestion, Purchase, Build] | None:
+        """Lay a purchase out; where latencies are promised, what is shown to hold."""
+        if question.problem.percentile is not None:
+            choice = settled(question, purchase)
+            choice, question.pools = better_of(question, choice)
+            if choice is not None:
+                choice.question.pools = question.pools
+            return choice
+        if question.problem.objective == "latency":
+            purchase = question.hastened(purchase)
+        if not purchase.counts:
+            return None
+        return question, purchase, question.bought(purchase)
+
+    def plan(
+        self, question: ServingQuestion, purchase: Purchase, chosen: Build
+    ) -> Plan:
+        """Put a purchase into a plan, without what needs further questions."""
+        if violations := missed(question.problem, chosen):
+            return _none_holds(question, purchase, chosen, violations)
+        hourly = question.problem.hourly
+        simulations, requests = question.simulated
+        empty = question.unanswered(Plan)
+        bound = None
+        if purchase.bound_micro_usd is not None:
+            # An hour of a unit is rounded up to a millionth of a dollar.
+            bound = purchase.bound_micro_usd / MICRO_USD
+            bound = min(bound, chosen.usd_per_hour) if hourly else bound
+        plan = replace(
+            empty,
+            status="optimal" if purchase.status == "optimal" else "feasible",
+            price_usd=chosen.price_usd,
+            bound_usd=None if hourly else bound,
+            bound_usd_per_hour=bound if hourly else None,
+            gap=purchase.gap,
+            why=purchase.why,
+            bill_of_materials=chosen.bill_of_materials,
+            oldest_price_date=oldest_price(chosen.bill_of_materials),
+            deployments=chosen.deployments,
+            failures=chosen.failures,
+            transfer=chosen.transfer,
+            pools_bound_usd=question.pools.bound
+            if question.problem.objective == "cheapest"
+            else None,
+            cost=PlanCost.of(_cost(chosen, question.catalog.cost.duty)),
+            power_watts=None if chosen.rented else chosen.power_watts,
+            kg_co2e_per_year=chosen.kg_co2e_per_year,
+            warnings=serving_warnings(question, chosen),
+            search=replace(empty.search, simulations=simulations, requests=requests),
+            accuracy=_accuracy(question, chosen),
+        )
+        return certain(plan, question, lambda kind: served_to(question, chosen, kind))
+
+    def so_far(self, question: ServingQuestion, purchase: Purchase) -> Plan:
+        """Put what was best until an interruption into a plan."""
+        return self.plan(question, purchase, question.bought(purchase))
+
+    def explained(self, question: ServingQuestion, plan: Plan, chosen: Build) -> Plan:
+        """Add what lies beside the answer: other aims, other builds, what flips it."""
+        if plan.status == "infeasible":
+            return plan
+        reach = REACH * chosen.price_usd
+        flips = sensitivities(question, chosen, lambda other: self._held(other, reach))
+        answers, others = _alternatives(question, plan.status, chosen)
+        plan = replace(
+            plan,
+            answers=answers,
+            alternatives=others,
+            disaggregated=None if chosen.transfer else question.pools.told,
+            rent_or_buy=rent_or_buy(question, chosen),
+            steps=steps(question, chosen),
+            uncertainty=uncertainty(question, chosen, others),
+            sensitivity=flips,
+            warnings=(*plan.warnings, *flipped(flips)),
+        )
+        plan = with_scenarios(made_from(plan, question.catalog), question)
+        if question.is_wide:
+            return plan
+        return priced(plan, question, lambda other: self._price(other, reach))
+
+    def _price(self, question: ServingQuestion, reach: float) -> float | None:
+        """Price of what is held, where that is found in time; first within `reach`."""
+        held = self._held(question, reach)
+        return None if held is None else held.price_usd
+
+    def _held(self, question: ServingQuestion, reach: float) -> Build | None:
+        """Find what is held, where that is found in time; first within `reach`."""
+        question.first_cap_usd = reach
+        found = self.settled(question, question.buy())
+        if found is None:
+            return None
+        _, purchase, build = found
+        is_held = purchase.why != "time" and not missed(question.problem, build)
+        return build if is_held else None
+
+    def infeasible(self, question: ServingQuestion, purchase: Purchase) -> Plan:
+        """Say why there is no plan, and what is nearest to one."""
+        why = Infeasibility(note=unproven(purchase))
+        if question.looked_up_to is None:
+            why = why_no_purchase(question, purchase)
+        return replace(
+            question.unanswered(Plan),
+            infeasibility=why,
+            disaggregated=question.pools.told,
+            why="time" if purchase.status == "unknown" else None,
+        )
+
+
+def _none_holds(
+    question: ServingQuestion,
+    purchase: Purchase,
+    chosen: Build,
+    violations: Mapping[str, float],
+) -> Plan:
+    """Say that no plan was found that holds, and what the nearest misses."""
+    none = "no plan keeps its promises when it is simulated"
+    if purchase.why == "time":
+        none = "none was shown to keep its promises in time: more of it may find one"
+    misses = missing(question.problem.percentile, violations)
+    sum_ = price(chosen.price_usd, chosen.bill_of_materials)
+    nearest = f"{none}; the nearest, {chosen.summary} for {sum_}: {misses}"
+    return replace(
+        question.unanswered(Plan),
+        infeasibility=Infeasibility(note=nearest),
+        disaggregated=question.pools.told,
+        why="time" if purchase.why == "time" else None,
+        accuracy=_accuracy(question, chosen),
+    )
+
+
+def _cost(chosen: Build, duty: float) -> Cost:
+    """Cost of the tokens under the load; of a steady step where none is judged."""
+    loads = [(each.evaluation.under_load, each.hardware) for each in chosen.deployments]
+    tokens = sum(
+        (load.tokens_per_second or 0.0) * (hardware.goodput or 1.0)
+        for load, hardware in loads
+        if load is not None
+    )
+    return at_load(chosen.cost, tokens, duty)
+
+
+def missing(percentile: str | None, violations: Mapping[str, float]) -> str:
+    """Say by how much promised latencies are missed, as multiples of them."""
+    return " and ".join(
+        f"{name} at {percentile} is {times - 1:.0%} longer than promised"
+        if times > 1
+        else f"{name} is too near its promise at {percentile} to be held for certain"
+        for name, times in violations.items()
+    )
+
+
+def _accuracy(question: ServingQuestion, chosen: Build) -> Accuracy:
+    """Say within what the figures lie, and which are of a simulation."""
+    said = statement(each.evaluation for each in chosen.deployments)
+    judged = question.problem.percentile
+    return Accuracy(statement=f"{said}; {SIMULATED}" if judged else said)
+
+
+def _alternatives(
+    question: ServingQuestion, status: Status, chosen: Build
+) -> tuple[Answers, tuple[Alternative, ...]]:
+    """Tell what is best by the other objectives, and builds of other hardware."""
+    # The other two are best for a budget: without one, they are told if asked for.
+    own, budget = question.problem.objective, question.problem.money
+    told = TOLD if budget is not None else ("cheapest",)
+    asked = [question.aiming(objective) for objective in told if objective != own]
+    bought = [
+        (each, each.buy())
+        for each in asked
+        if question.may_ask_again and not each.found.summary.is_cut_by_time
+    ]
+    bought = [(each, purchase) for each, purchase in bought if purchase.counts]
+    listed = [{each.row: each.count} for each in question.offered.builds]
+    *best, builds = lay_out_together(
+        [
+            (each.found, each.problem, each.limits, [purchase.counts])
+            for each, purchase in bought
+        ]
+        + [(question.found, question.problem, question.limits, listed)]
+    )
+    answers = {own: Answer(objective=own, status=status, **figures_of(chosen))}
+    for (each, purchase), (other,) in zip(bought, best, strict=True):
+        check(other.broken)
+        objective = each.problem.objective
+        proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
+        answers[objective] = Answer(
+            objective=objective, status=proven, **figures_of(other)
+        )
+    return (
+        Answers(
+            cheapest=answers.get("cheapest"),
+            throughput=answers.get("throughput"),
+            cost_per_token=answers.get("cost-per-token"),
+        ),
+        other_builds(
+            question, chosen, [*filter(None, (question.pools.beaten,)), *builds]
+        ),
+    )
+
+
+# --- Training -------------------------------------------------------------------------
+
+
+class Training:
+    """The subject of `planopt train`."""
+
+    def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> TrainingQuestion:
+        """Read a question."""
+        problem = read_market(asked, catalog, TrainingProblem)
+        kinds = problem.kinds
+        if kinds:
+            # Accelerators with numbers are accelerators, and a stock of them.
+            asked = asked.edited(Edit({"accelerators": [*kinds], "stock": kinds}))
+        counted = problem.counted(catalog)
+        return TrainingQuestion(counted, problem, solver, asked, kinds=kinds)
+
+    def settled(
+        self, question: TrainingQuestion, purchase: Purchase
+    ) -> tuple[TrainingQuestion, Purchase, TrainingBuild] | None:
+        """Lay the run out: it keeps its deadline without a simulation."""
+        batches = question.problem.batches
+        if batches is not None:
+            best = question.with_best_of(batches)
+            if best is None:
+                return None
+            question, purchase = best, best.buy()
+        if not purchase.counts:
+            return None
+        return question, purchase, question.bought(purchase)
+
+    def plan(
+        self, question: TrainingQuestion, purchase: Purchase, chosen: TrainingBuild
+    ) -> TrainingPlan:
+        """Put a purchase into a plan, without what needs further questions."""
+        bill = chosen.bill_of_materials
+        bound = purchase.bound_micro_usd
+        plan = replace(
+            question.unanswered(TrainingPlan),
+            status="optimal" if purchase.status == "optimal" else "feasible",
+            price_usd=chosen.price_usd,
+            bound_usd=None if bound is None else bound / MICRO_USD,
+            gap=purchase.gap,
+            why=purchase.why,
+            bill_of_materials=bill,
+            oldest_price_date=oldest_price(bill),
+            deployments=(chosen.deployment,),
+            cost=PlanCost.of(chosen.evaluation.cost),
+            power_watts=chosen.evaluation.power_watts,
+            warnings=run_warnings(question, chosen),
+            batches=question.batches,
+            accuracy=_accuracy_of_run(question, chosen),
+        )
+        return certain(plan, question, lambda _: run_to(question, chosen))
+
+    def so_far(self, question: TrainingQuestion, purchase: Purchase) -> TrainingPlan:
+        """Put what was best until an interruption into a plan."""
+        return self.plan(question, purchase, question.bought(purchase))
+
+    def explained(
+        self, question: TrainingQuestion, plan: TrainingPlan, chosen: TrainingBuild
+    ) -> TrainingPlan:
+        """Add what lies beside the answer: other clusters, what flips it."""
+        plan = replace(
+            plan,
+            alternatives=other_clusters(question, chosen),
+            sensitivity=run_sensitivities(question, chosen),
+            heterogeneous=heterogeneous(question),
+            renting=renting(question, chosen),
+        )
+        plan = with_scenarios(made_from(plan, question.catalog), question)
+        return priced(plan, question, _price)
+
+    def infeasible(
+        self, question: TrainingQuestion, purchase: Purchase
+    ) -> TrainingPlan:
+        """Say why there is no plan, and what is nearest to one."""
+        return replace(
+            question.unanswered(TrainingPlan),
+            infeasibility=why_no_cluster(question, purchase),
+            heterogeneous=heterogeneous(question),
+            renting=renting(question, None),
+        )
+
+
+def _price(question: TrainingQuestion) -> float | None:
+    best = question.best()
+    return None if best is None else best.price_usd
+
+
+def _accuracy_of_run(question: TrainingQuestion, chosen: TrainingBuild) -> Accuracy:
+    """Say how far step times of this hardware and kind of model have been off."""
+    accelerator = chosen.deployment.candidate.accelerator
+    problem = question.problem
+    known = errors(question.catalog, accelerator, problem.model, ["step_time"])
+    found = known.get("step_time")
+    if found is None:
+        return Accuracy(statement="no measurement says how far this may be off")
+    of = "other hardware and models" if found.extrapolated else found.of
+    return Accuracy(
+        statement=(
+            f"step times of {of} that no fit had seen were off by "
+            f"{found.median_ape:.0%} in the median, {found.mape:.0%} in the mean "
+            f"({found.rows} rows)"
+            + ("; nothing like this was measured" if found.extrapolated else "")
+        ),
+        median_error=found.median_ape,
+        source="measurements/residuals.toml",
+    )

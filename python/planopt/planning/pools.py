@@ -19,13 +19,7 @@ from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.evaluation import Disaggregated, UnderLoad
 from planopt.money import at_load, price_of_an_hourly_dollar
 from planopt.planning.question import MUCH_DEARER
-from planopt.planning.settle import (
-    ATTEMPTS,
-    LEAST_CARE,
-    Choice,
-    missed,
-    simulated_build,
-)
+from planopt.planning.settle import ATTEMPTS, Choice, missed, narrower, simulated_build
 from planopt.price_sources import sourced
 from planopt.procurement.problem import Purchase
 from planopt.serving.build import NO_POOLS, Build, TwoPools
@@ -98,12 +92,7 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
         best = best._replace(told=told, build=None if violations else build)
         if not violations or not question.seconds_left:
             break
-        share = {name: 1 / max(times, LEAST_CARE) for name, times in violations.items()}
-        problem = replace(
-            problem,
-            ttft_margin=problem.ttft_margin * share.get("TTFT", 1.0),
-            tpot_margin=problem.tpot_margin * share.get("TPOT", 1.0),
-        )
+        problem = replace(problem, **narrower(problem, violations))
     return best
 
 
@@ -134,10 +123,8 @@ def better_of(
     question: ServingQuestion, choice: Choice | None
 ) -> tuple[Choice | None, TwoPools]:
     """Return the better of what was chosen and of two pools, and the latter."""
-    if choice is not None and missed(question.problem, choice.build):
-        held = None
-    else:
-        held = choice
+    is_late = choice is not None and missed(question.problem, choice.build)
+    held = None if is_late else choice
     two = two_pools(question, held.build if held else None)
     if two.build is None or (held and not beats(two.build, held)):
         if held and _is_asked(question.problem):

@@ -7,11 +7,12 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import structs
 
+from planopt.documents.parts import Accuracy
 from planopt.market import read_market
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Edit
@@ -24,13 +25,7 @@ from planopt.procurement.problem import (
     offers,
 )
 from planopt.procurement.purchase import buy
-from planopt.serving.build import (
-    NO_POOLS,
-    Build,
-    TwoPools,
-    build,
-    lay_out_together,
-)
+from planopt.serving.build import NO_POOLS, Build, TwoPools, build, lay_out_together
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_together, find_units
 from planopt.training.build import TrainingBuild, lay_clusters_out
@@ -43,10 +38,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from planopt.catalog.open import Catalog
+    from planopt.documents.plan import Plan, TrainingPlan
     from planopt.documents.training import Batches
     from planopt.options import Asked
-    from planopt.procurement.found import Found
-    from planopt.procurement.problem import Counts
+    from planopt.procurement.problem import Counts, Found
     from planopt.procurement.solver import Solver
 
 REACH = 2
@@ -57,17 +52,19 @@ MUCH_DEARER = 1.25
 """What another question's answer costs at most for one search to find it."""
 LAST_CAP_USD = 1e8
 """Prices of a unit that are tried in turn where none is said to be the most."""
-SEARCHED = 0.5
-"""Share of the time that is left, after which what was found must do."""
+SEARCHED = 0.5  # Share of the time that is left, after which what was found must do
 LEAST_SECONDS = 0.1
 """What OR-Tools takes to say anything of what was found at the last moment."""
 LONGEST_WAIT = "24h"
 """Beyond what anybody waits for a turn of a session, which has to end."""
-LEAST_GAIN = 1e-6
-"""Share by which a speed is higher than another one, at least."""
+LEAST_GAIN = 1e-6  # Share by which a speed is higher than another one, at least
+WIDE = 50_000
+"""Candidates of a question under a load beyond which none near it is asked: each takes
+as long again, some 30 microseconds a candidate."""
 TOLD: tuple[Objective, ...] = ("cheapest", "throughput", "cost-per-token")
 """Objectives whose best purchase a plan tells."""
 
+PlanT = TypeVar("PlanT", "Plan", "TrainingPlan")
 AskedT = TypeVar("AskedT", Problem, TrainingProblem)
 BuildT = TypeVar("BuildT", Build, TrainingBuild)
 
@@ -79,13 +76,11 @@ class Question(ABC, Generic[AskedT, BuildT]):
     catalog: Catalog
     problem: AskedT
     solver: Solver
-    asked: Asked
-    """What the problem was read from."""
+    asked: Asked  # What the problem was read from
 
     started: float = field(default_factory=time.monotonic)
     """When its answer was begun, by the clock of this process."""
-    took: float = 0.0
-    """Seconds that its answer took."""
+    took: float = 0.0  # Seconds that its answer took
     had_time: bool = True
     """Whether there was the time to ask it with changes, once it was answered."""
     _found: Found | None = field(default=None, init=False)
@@ -121,6 +116,19 @@ class Question(ABC, Generic[AskedT, BuildT]):
     def bought(self, purchase: Purchase) -> BuildT:
         """Lay a purchase out, and refuse what breaks a limit."""
 
+    def unanswered(self, of: type[PlanT]) -> PlanT:
+        """Say what was asked and looked at, before there is a plan."""
+        problem, seconds = self.problem, time.monotonic() - self.started
+        return of(
+            status="infeasible",
+            objective=problem.objective,
+            request=problem.request(),
+            search=structs.replace(self.found.search, seconds=seconds),
+            assumed=problem.assumed,
+            assumptions=problem.assumptions,
+            accuracy=Accuracy(statement="no plan: nothing was predicted"),
+        )
+
     @property
     def offered(self) -> Offered:
         """What OR-Tools is offered."""
@@ -136,21 +144,17 @@ class Question(ABC, Generic[AskedT, BuildT]):
         return spent + self.took <= self.problem.time_limit_seconds
 
     @property
-    def until(self) -> float:
-        """When its time is over, by the clock of this process."""
-        return self.started + self.problem.time_limit_seconds
-
-    @property
     def seconds_left(self) -> float:
         """What there is of its time."""
-        return max(0.0, self.until - time.monotonic())
+        until = self.started + self.problem.time_limit_seconds
+        return max(0.0, until - time.monotonic())
 
     def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""
         offer = self.offered.offers[self.objectives[0]]
         return buy(offer, self.solver, max(LEAST_SECONDS, self.seconds_left))
 
-    def about(self, **changes: Any) -> Self:
+    def about(self, **changes: object) -> Self:
         """Ask the same with something changed that is no option."""
         problem = structs.replace(self.problem, **changes)
         return type(self)(self.catalog, problem, self.solver, self.asked)
@@ -187,12 +191,9 @@ class ServingQuestion(Question[Problem, Build]):
 
     first_cap_usd: float = FIRST_CAP_USD
     """Price of a unit up to which is searched first, where nothing bounds it."""
-    is_told: bool = False
-    """Whether its plan is told, with what lies beside it."""
-    simulated: tuple[int, int] = (0, 0)
-    """Simulations of its proof, and their requests."""
-    pools: TwoPools = NO_POOLS
-    """The best two pools for it, once it is settled."""
+    is_told: bool = False  # Whether its plan is told, with what lies beside it
+    simulated: tuple[int, int] = (0, 0)  # Simulations of its proof, and their requests
+    pools: TwoPools = NO_POOLS  # The best two pools for it, once it is settled
     looked_up_to: float | None = None
     """Money beyond which there was no time to look for units; 0 where none is known."""
 
@@ -378,6 +379,13 @@ class ServingQuestion(Question[Problem, Build]):
         wait = "" if self.problem.session_load is None else LONGEST_WAIT
         return {"ttft": wait, "percentile": self.problem.percentile or ""}
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether asking nearly the same again takes seconds, or there is no time."""
+        judged = self.problem.percentile is not None
+        candidates = self.found.search.candidates_evaluated
+        return not self.had_time or (judged and candidates > WIDE)
+
     def near(self, chosen: Build) -> ServingQuestion:
         """Look first up to about the price of a known answer to another question."""
         if not self.problem.hourly:
@@ -448,8 +456,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     share a run."""
     batches: Batches | None = None
     """The range that its batch is the best of, with what was found for each."""
-    tried_all: bool = True
-    """Whether there was the time for each of them."""
+    tried_all: bool = True  # Whether there was the time for each of them
 
     def search(self) -> Found:
         """Find the best cluster of each accelerator, host and network."""
@@ -551,3 +558,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
             self.catalog, self.problem, price_cap_usd=price_usd
         )
         return other
+
+
+AnyQuestion: TypeAlias = ServingQuestion | TrainingQuestion
+AnyBuild: TypeAlias = Build | TrainingBuild

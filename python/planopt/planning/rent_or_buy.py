@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from planopt._native import break_even_days as native_break_even_days
 from planopt._native import break_even_duty as native_break_even_duty
 from planopt._native import capital_usd_per_hour, parse_quantity
@@ -11,6 +13,7 @@ from planopt.documents.explanations import RentOrBuy, Way
 from planopt.documents.training import RentedRun, Renting
 from planopt.money import of_deployments, price_of_an_hourly_dollar
 from planopt.options import Edit
+from planopt.planning.alternatives import figures_of
 from planopt.price_sources import is_rough
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from planopt.catalog.entries import CostAssumptions, Figure
     from planopt.catalog.open import Catalog
     from planopt.planning.question import ServingQuestion, TrainingQuestion
-    from planopt.procurement.found import ListedRuns
+    from planopt.procurement.problem import ListedRuns
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
     from planopt.training.build import TrainingBuild
@@ -33,63 +36,53 @@ def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
     owned: Build | None = chosen
     rented: Build | None = chosen
     if not chosen.rented:
-        rented = _by(question, "rent").best()
+        rented = question.about(procurement="rent").best()
     if any(each.hardware.terms for each in chosen.deployments):
-        owned = _by(question, "own").best()
+        owned = question.about(procurement="own").best()
     cost = question.catalog.cost
-    return RentOrBuy(
+    told = RentOrBuy(
         years=cost.years,
         duty=cost.duty,
         rent=_way(rented),
         buy=_way(owned),
-        break_even_days=_break_even_days(cost, rented, owned),
-        break_even_duty=_break_even_duty(cost, rented, owned),
         **_hosted_prices(question.catalog, question.problem),
     )
-
-
-def _by(question: ServingQuestion, way: str) -> ServingQuestion:
-    """Ask the same of one way alone, within no other money than by the hour."""
-    return question.about(procurement=way)
+    if rented is None or owned is None:
+        return told
+    return replace(
+        told,
+        break_even_days=_break_even_days(cost, rented, owned),
+        break_even_duty=_break_even_duty(cost, rented, owned),
+    )
 
 
 def _way(build: Build | None) -> Way | None:
     if build is None:
         return None
-    return Way(
-        summary=build.summary,
-        usd_per_hour=build.usd_per_hour,
-        price_usd=build.price_usd,
-        price_is_rough=is_rough(build.bill_of_materials),
-        usd_per_million_tokens=build.cost.usd_per_million_tokens,
-    )
+    told = figures_of(build)
+    own = {name: told[name] for name in Way.__struct_fields__ if name in told}
+    return Way(**own, price_is_rough=is_rough(build.bill_of_materials))
 
 
 def _break_even_days(
-    cost: CostAssumptions, rented: Build | None, owned: Build | None
+    cost: CostAssumptions, rented: Build, owned: Build
 ) -> float | None:
     """Day on which the purchase and its running cost are what rent has come to."""
-    if rented is None or owned is None:
-        return None
     written_off = owned.price_usd / (price_of_an_hourly_dollar(cost) or float("inf"))
     running = owned.usd_per_hour - written_off
     return native_break_even_days(
-        owned.price_usd,
-        running * HOURS_PER_DAY,
-        rented.usd_per_hour * HOURS_PER_DAY,
+        owned.price_usd, running * HOURS_PER_DAY, rented.usd_per_hour * HOURS_PER_DAY
     )
 
 
 def _break_even_duty(
-    cost: CostAssumptions, rented: Build | None, owned: Build | None
+    cost: CostAssumptions, rented: Build, owned: Build
 ) -> float | None:
     """Share of busy hours at which both ways cost the same.
 
     What is paid whether busy or not, by commitment or as it does not go back, costs the
     same at any: then there is no such share.
     """
-    if rented is None or owned is None:
-        return None
     terms = {each.hardware.terms for each in rented.deployments}
     if not terms <= {"on-demand", "spot"}:
         return None
@@ -166,23 +159,19 @@ def renting(question: TrainingQuestion, bought: TrainingBuild | None) -> Renting
     )
 
 
+_AS_FOUND = ("accelerator", "accelerators", "tp", "pp", "dp", "cp", "ep", "shard")
+
+
 def _run(found: ListedRuns, row: int) -> RentedRun:
     hours = found.run_seconds[row] / SECONDS_PER_HOUR
     usd_per_hour = found.usd_per_hour[row]
     return RentedRun(
         instance=found.host[row],
         instances=found.hosts[row],
-        accelerator=found.accelerator[row],
-        accelerators=found.accelerators[row],
-        tp=found.tp[row],
-        pp=found.pp[row],
-        dp=found.dp[row],
-        cp=found.cp[row],
-        ep=found.ep[row],
-        shard=found.shard[row],
         days=hours / HOURS_PER_DAY,
         usd_per_hour=usd_per_hour,
         run_usd=hours * usd_per_hour,
+        **{name: getattr(found, name)[row] for name in _AS_FOUND},
     )
 
 
@@ -190,14 +179,10 @@ def _break_even(
     catalog: Catalog, bought: TrainingBuild | None, rented: RentedRun
 ) -> float | None:
     """Say after how many such runs owning has cost less; none if it never does."""
-    if bought is None:
+    usd = None if bought is None else bought.evaluation.run.usd
+    if bought is None or usd is None or bought.evaluation.days is None:
         return None
-    run = bought.evaluation.run
-    if run.usd is None or bought.evaluation.days is None:
-        return None
-    years = catalog.cost.years
-    written_off = capital_usd_per_hour(bought.price_usd, years)
-    hours = bought.evaluation.days * HOURS_PER_DAY
-    running = run.usd - written_off * hours
+    written_off = capital_usd_per_hour(bought.price_usd, catalog.cost.years)
+    running = usd - written_off * bought.days * HOURS_PER_DAY
     saved = rented.run_usd - running
     return bought.price_usd / saved if saved > 0 else None

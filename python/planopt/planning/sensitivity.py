@@ -1,49 +1,61 @@
-"""What the answer becomes when one thing is different, and what a step saves.
+"""What the answer becomes when one thing is different: the question is asked again.
 
-Each is the question with an edit, asked again.
+Over what prices the choice stays the best is asked again too, not read off duals.
+Everything else being as it is, a purchase that has n of a part costs n dollars more
+for each dollar that the part is dearer. So what the best purchase costs is, over the
+price of one part, the lower envelope of straight lines, and the choice is on it over an
+interval. Its end is found exactly: ask at the end of the band; where another purchase
+is better there, ask where both cost the same; as long as a third one is better there,
+go on with it. The other assumptions are moved within the band one by one.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct, convert, structs
 
 from planopt._native import parse_quantity
 from planopt.documents.evaluation import ServingEvaluation
-from planopt.documents.explanations import Sensitivity, Step
+from planopt.documents.explanations import (
+    Flip,
+    PriceRange,
+    Sensitivity,
+    Step,
+    Uncertainty,
+)
+from planopt.money import AROUND, of_a_dollar
 from planopt.options import Edit
-from planopt.planning.held_back import span
+from planopt.planning.alternatives import is_within, span
 from planopt.planning.question import best_of
 from planopt.planning.warnings import LOW_MARGIN, PCIE_CHANGE
-from planopt.price_sources import dollars, is_rough
+from planopt.price_sources import dollars, price
 from planopt.serving.load import configuration_of
-from planopt.units import SECONDS_PER_DAY
+from planopt.units import MICRO_USD, SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
-    from planopt.planning.question import ServingQuestion, TrainingQuestion
+    from planopt.documents.explanations import Alternative
+    from planopt.documents.parts import BomLine
+    from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
     from planopt.training.build import TrainingBuild
 
+
 PCIE_CLASSES = ("slow", "good")
 NONE_FOUND = "no plan was found"
-DEADLINES = (0.8, 1.5)
-"""Shares of the deadline that the question is asked again with."""
-OTHER_NETWORK = 1.5
-"""How much dearer a cluster on another network is looked for first."""
-ROUNDING_USD = 1.0
-"""What a price may be off by where it was added up in another order."""
-WIDE = 50_000
-"""Candidates of a question under a load beyond which none near it is asked: each takes
-as long again, some 30 microseconds a candidate."""
-TIMES = 2
-"""By which sessions are longer, more, faster growing or sooner back."""
+DEADLINES = (0.8, 1.5)  # Shares of the deadline that the question is asked again with
+OTHER_NETWORK = 1.5  # How much dearer a cluster on another network is looked for first
+ROUNDING_USD = 1.0  # What a price may be off by where it was added up in another order
+TIMES = 2  # By which sessions are longer, more, faster growing or sooner back
 FOUND = 0.9
 """What is found where prompts do not begin as they did: a time of day, tools in another
 order, thoughts that are left out."""
@@ -87,16 +99,14 @@ def sensitivities(
     What another network would buy is ``held``: it keeps its promises as the choice
     does.
     """
-    edits = {
-        **_higher_target(question.problem, chosen),
-        **_pcie_classes(question),
-        **_other_sessions(question.problem),
-    }
-    networks = _other_networks(
-        question, (each.hardware.network for each in chosen.deployments)
-    )
-    if is_wide(question):
-        edits = networks = {}
+    edits: dict[str, Edit] = {}
+    networks: dict[str, Edit] = {}
+    if not question.is_wide:
+        edits |= _higher_target(question.problem, chosen)
+        edits |= _pcie_classes(question)
+        edits |= _other_sessions(question.problem)
+        there = (each.hardware.network for each in chosen.deployments)
+        networks |= _other_networks(question, there)
     asked = [question.edited(edit).near(chosen) for edit in edits.values()]
     told = [
         _told(change, chosen, other)
@@ -116,24 +126,15 @@ def sensitivities(
     )
 
 
-def is_wide(question: ServingQuestion) -> bool:
-    """Whether asking nearly the same again takes seconds, or time that there is not."""
-    if not question.had_time:
-        return True
-    judged = question.problem.percentile is not None
-    return judged and question.found.search.candidates_evaluated > WIDE
-
-
 def _told(change: str, chosen: Build, other: Build | None) -> Sensitivity:
     if other is None:
         return Sensitivity(change=change, result=NONE_FOUND, choice_changes=True)
     same = other.bill_of_materials == chosen.bill_of_materials
     speed = f"{other.tokens_per_second_per_user:.1f} tok/s per user"
-    rough = is_rough(other.bill_of_materials)
-    price = f"{dollars(other.usd_per_hour)}/h"
+    paid = f"{dollars(other.usd_per_hour)}/h"
     if not other.rented:
-        price = dollars(other.price_usd, rough=rough, whole=True)
-    found = f"the same parts: {speed}" if same else f"{other.summary}: {price}, {speed}"
+        paid = price(other.price_usd, other.bill_of_materials)
+    found = f"the same parts: {speed}" if same else f"{other.summary}: {paid}, {speed}"
     return Sensitivity(
         change=change,
         result=found,
@@ -160,10 +161,9 @@ def _other_sessions(problem: Problem) -> dict[str, Edit]:
         round(TIMES * (each.mean or each.tokens or 1.0))
         for each in (load.turns, load.grow)
     )
+    sessions = TIMES * problem.concurrency
     return {
-        f"--sessions {TIMES * problem.concurrency}": Edit(
-            {"sessions": TIMES * problem.concurrency}
-        ),
+        f"--sessions {sessions}": Edit({"sessions": sessions}),
         f"--turns {turns}": Edit({"turns": turns}),
         f"--grow {grow}": Edit({"grow": grow}),
         f"--think {think / TIMES:.3g}s": Edit({"think": think / TIMES}),
@@ -173,13 +173,14 @@ def _other_sessions(problem: Problem) -> dict[str, Edit]:
 
 def _room(problem: Problem) -> dict[str, Edit]:
     """Ask what less that is found costs, and more memory or disks for it save."""
-    edits = {f"--prefix-hit-rate {FOUND:.0%}": Edit({"prefix_hit_rate": FOUND})}
-    edits |= {
-        f"--{name} {said}": Edit({name.replace("-", "_"): figure})
-        for name, key, said, figure in TIERS
-        if key not in problem.cost
+    return {
+        f"--prefix-hit-rate {FOUND:.0%}": Edit({"prefix_hit_rate": FOUND}),
+        **{
+            f"--{name} {said}": Edit({name.replace("-", "_"): figure})
+            for name, key, said, figure in TIERS
+            if key not in problem.cost
+        },
     }
-    return edits
 
 
 def _pcie_classes(question: ServingQuestion) -> dict[str, Edit]:
@@ -234,53 +235,58 @@ def run_sensitivities(
     question: TrainingQuestion, chosen: TrainingBuild
 ) -> tuple[Sensitivity, ...]:
     """Ask again with less time and with more, and on slower and faster networks."""
-    deadline = question.problem.deadline_seconds
-    asked = [(share, share * deadline) for share in DEADLINES if deadline]
-    in_other_times = (
-        _told_of_run(
-            f"--deadline {span(seconds / SECONDS_PER_DAY)}",
-            chosen,
-            _best_near(
-                question.edited(Edit({"deadline": seconds})), chosen, _dearer(share)
-            ),
-        )
-        for share, seconds in asked
-    )
     networks = _other_networks(question, [chosen.deployment.hardware.network])
-    over_other_networks = (
-        _told_of_run(
-            change, chosen, _best_near(question.edited(edit), chosen, OTHER_NETWORK)
-        )
-        for change, edit in networks.items()
+    changes = (
+        *_other_deadlines(question.problem.deadline_seconds),
+        *((change, edit, OTHER_NETWORK) for change, edit in networks),
     )
-    return (*in_other_times, *over_other_networks)
+    return tuple(
+        _told_of_run(change, chosen, _best_near(question.edited(edit), chosen, dearer))
+        for change, edit, dearer in changes
+    )
+
+
+_Change: TypeAlias = "tuple[str, Edit, float]"
+"""A change, what it is typed as, and how much dearer a cluster may be for it."""
+
+
+def _other_deadlines(deadline: float | None) -> Iterator[_Change]:
+    """Ask for less time and for more.
+
+    Twice as many accelerators in half of the time, and as much again for what they
+    lose on the way; with more time none that is dearer is better.
+    """
+    for share in DEADLINES if deadline else ():
+        seconds = share * (deadline or 0.0)
+        change = f"--deadline {span(seconds / SECONDS_PER_DAY)}"
+        yield change, Edit({"deadline": seconds}), max(1.0, 1.0 / share**2)
 
 
 # --- Of either ------------------------------------------------------------------------
 
 
 def _other_networks(
-    question: ServingQuestion | TrainingQuestion, networks: Iterable[str | None]
-) -> dict[str, Edit]:
+    question: AnyQuestion, networks: Iterable[str | None]
+) -> Iterator[tuple[str, Edit]]:
     """Ask for networks one step slower and faster: what the network is worth."""
     if question.problem.networks or not question.had_time:
-        return {}
+        return
     catalog = question.catalog
     known = catalog.list("network")
     # What is rented has a region's; of several the first.
     ids = {each.id for each in known}
     network = next((each for each in networks if each in ids), None)
     if network is None:
-        return {}
+        return
     by_rate: dict[float, list[str]] = {}
     for each in known:
         if catalog.text("network", each.id, "nic.price") is not None:
             by_rate.setdefault(_line_rate(catalog, each.id), []).append(each.id)
     rates = sorted(by_rate)
     place = bisect_left(rates, _line_rate(catalog, network))
-    steps = [*rates[:place][-1:], *rates[place + 1 :][:1]]
-    lists = [",".join(by_rate[rate]) for rate in steps]
-    return {f"--network {names}": Edit({"network": names}) for names in lists}
+    for rate in (*rates[:place][-1:], *rates[place + 1 :][:1]):
+        names = ",".join(by_rate[rate])
+        yield f"--network {names}", Edit({"network": names})
 
 
 def _line_rate(catalog: Catalog, network: str) -> float:
@@ -295,23 +301,13 @@ def _told_of_run(
 ) -> Sensitivity:
     if other is None:
         return Sensitivity(change=change, result=NONE_FOUND, choice_changes=True)
-    rough = is_rough(other.bill_of_materials)
-    price = dollars(other.price_usd, rough=rough, whole=True)
+    paid = price(other.price_usd, other.bill_of_materials)
     return Sensitivity(
         change=change,
-        result=f"{other.summary}: {price}, {span(other.days)}",
+        result=f"{other.summary}: {paid}, {span(other.days)}",
         choice_changes=other.bill_of_materials != chosen.bill_of_materials,
         price_usd=other.price_usd,
     )
-
-
-def _dearer(share: float) -> float:
-    """Say how much dearer a cluster for a share of the time may be.
-
-    Twice as many accelerators in half of the time, and as much again for what they
-    lose on the way; with more time none that is dearer is better.
-    """
-    return max(1.0, 1.0 / share**2)
 
 
 def _best_near(
@@ -378,17 +374,242 @@ def _worth(question: ServingQuestion, chosen: Build, name: str, edit: Edit) -> S
     other = question.edited(edit).best()
     if other is None:  # Not in time: a wider limit has every plan of the narrower.
         return Step(limit=name, step=said)
-    hourly = question.problem.hourly
-    saved = (
-        chosen.usd_per_hour - other.usd_per_hour
-        if hourly
-        else chosen.price_usd - other.price_usd
-    )
+    of = "usd_per_hour" if question.problem.hourly else "price_usd"
     return Step(
         limit=name,
         step=said,
         binding=other.bill_of_materials != chosen.bill_of_materials,
-        saves_usd=saved,
+        saves_usd=getattr(chosen, of) - getattr(other, of),
         gains_tokens_per_second=other.tokens_per_second - chosen.tokens_per_second,
         choice=other.summary,
     )
+
+
+# --- A band of prices -----------------------------------------------------------------
+
+
+OF_AN_HOUR = {
+    "electricity_usd_per_kwh": "electricity",
+    "duty": "duty",
+    "years": "years",
+    "pue": "pue",
+}
+"""Assumptions that dollars per hour depend on, and their options; a purchase price
+does not."""
+
+BISECTIONS = 5  # The limit is known to the band divided by 2 to the power of this
+
+JUST_MORE = 1 + 1e-9
+
+
+def flips(question: ServingQuestion, chosen: Build, band: float) -> Iterator[Flip]:
+    """Find how far each assumption may move before another choice is better."""
+    cost = question.catalog.cost
+    for name, option in OF_AN_HOUR.items() if question.problem.hourly else ():
+        ask = partial(_best_with, question, option)
+        most = 1.0 if name == "duty" else math.inf
+        yield _flip(name, getattr(cost, name), ask, chosen, band, most)
+
+    def longer(value: float) -> Build | None:
+        return _best_with(question, "max_model_len", round(value))
+
+    context = question.problem.context_tokens
+    yield _flip("context_tokens", context, longer, chosen, band)
+    yield _of_speed(question, chosen, band)
+
+
+def _best_with(question: ServingQuestion, option: str, value: float) -> Build | None:
+    return question.edited(Edit({option: value})).best()
+
+
+def _of_speed(question: ServingQuestion, chosen: Build, band: float) -> Flip:
+    """Say how much slower than predicted it may be, and what would be bought then."""
+    problem = question.problem
+    speed = chosen.tokens_per_second_per_user
+    slowest = problem.target / speed if speed else 1.0
+    if not problem.target or slowest < 1 - band:
+        return Flip(name="predicted_speed", value=1.0)
+    other = _best_with(question, "target", speed * JUST_MORE)
+    return Flip(
+        name="predicted_speed", value=1.0, low=slowest, low_choice=_choice(other)
+    )
+
+
+def _choice(build: Build | None) -> str:
+    return "no plan" if build is None else build.summary
+
+
+def _flip(
+    name: str,
+    value: float,
+    ask: Callable[[float], Build | None],
+    chosen: Build,
+    band: float,
+    most: float = math.inf,
+) -> Flip:
+    low, low_choice = _end(value, value * (1 - band), ask, chosen)
+    high, high_choice = _end(value, min(most, value * (1 + band)), ask, chosen)
+    return Flip(
+        name=name,
+        value=value,
+        low=low,
+        high=high,
+        low_choice=low_choice,
+        high_choice=high_choice,
+    )
+
+
+def _end(
+    inside: float, outside: float, ask: Callable[[float], Build | None], chosen: Build
+) -> tuple[float | None, str | None]:
+    """Bisect for where the choice changes; none if it is the same at the end."""
+    if inside == outside:
+        return None, None
+    other = ask(outside)
+    if _same(other, chosen):
+        return None, None
+    for _ in range(BISECTIONS):
+        middle = (inside + outside) / 2
+        found = ask(middle)
+        if _same(found, chosen):
+            inside = middle
+        else:
+            outside, other = middle, found
+    return outside, _choice(other)
+
+
+def _same(build: Build | None, chosen: Build) -> bool:
+    return build is not None and build.bill_of_materials == chosen.bill_of_materials
+
+
+CENT = 0.01
+MOST_STEPS = 12  # Each step finds another purchase on the way: more have not been seen
+
+
+def uncertainty(
+    question: ServingQuestion, chosen: Build, others: Sequence[Alternative]
+) -> Uncertainty | None:
+    """Ask how far prices may move, where a band of them was given."""
+    band = question.problem.price_band
+    if band is None or question.problem.objective != "cheapest":
+        return None
+    ranges = tuple(
+        _range(question, chosen, line, band)
+        for line in chosen.bill_of_materials
+        if not line.owned and line.kind not in AROUND
+    )
+    next_best = next(filter(is_within, others), None)
+    return Uncertainty(
+        price_band=band,
+        prices=ranges,
+        # Under a load each would be judged as the plan was, and take as long.
+        flips=()
+        if question.problem.percentile
+        else tuple(flips(question, chosen, band)),
+        worst_regret_usd=max((each.regret_usd for each in ranges), default=0.0),
+        runner_up=None if next_best is None else next_best.summary,
+        runner_up_regret_usd=None
+        if next_best is None
+        else _paid(question, next_best) - _paid(question, chosen),
+    )
+
+
+def _paid(question: ServingQuestion, build: Build | Alternative) -> float:
+    """Return what a build costs, in the money that was asked about."""
+    usd = build.usd_per_hour if question.problem.hourly else build.price_usd
+    return usd or 0.0
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One part, at other prices."""
+
+    question: ServingQuestion
+    line: BomLine
+
+    @property
+    def price(self) -> float:
+        return self.line.unit_price_usd or self.line.unit_usd_per_hour or 0.0
+
+    def ask(self, usd: float) -> Build | None:
+        """Answer the question with another price of the part."""
+        other = self.question.about()
+        other.catalog = other.catalog.at_price(self.line.id, usd, self._terms)
+        return other.best()
+
+    @property
+    def _terms(self) -> str | None:
+        """Terms of an instance, which its name ends with."""
+        instance = self.line.kind == "instance"
+        return self.line.name.rpartition(", ")[2] if instance else None
+
+    def slope(self, build: Build) -> float:
+        """Dollars more that a build costs for each dollar that the part is dearer.
+
+        In racks also what freight and spares are a share of.
+        """
+        cost = self.question.catalog.cost
+        dearer = 1.0 + cost.freight + cost.spares
+        bills = [
+            (line.quantity * (dearer if height else 1.0), height)
+            for each in build.deployments
+            for height in (each.hardware.rack_units,)
+            for line in each.bill_of_materials
+            if (line.kind, line.id, line.name, line.owned)
+            == (self.line.kind, self.line.id, self.line.name, False)
+        ]
+        number = sum(quantity for quantity, _ in bills)
+        if not self.question.problem.hourly:
+            return number
+        if self.line.kind == "instance":
+            reserved = (self._terms or "").startswith("reserved")
+            return number * (1.0 if reserved else cost.paid_on_demand)
+        return sum(quantity * of_a_dollar(cost, height) for quantity, height in bills)
+
+
+def _range(
+    question: ServingQuestion, chosen: Build, line: BomLine, band: float
+) -> PriceRange:
+    part = _Part(question, line)
+    low, low_choice, low_regret = _limit(question, chosen, part, -band)
+    high, high_choice, high_regret = _limit(question, chosen, part, band)
+    return PriceRange(
+        kind=line.kind,
+        id=line.id,
+        name=line.name,
+        price_usd=part.price,
+        low_usd=low,
+        high_usd=high,
+        low_choice=low_choice,
+        high_choice=high_choice,
+        regret_usd=max(low_regret, high_regret),
+    )
+
+
+def _limit(
+    question: ServingQuestion, chosen: Build, part: _Part, share: float
+) -> tuple[float | None, str | None, float]:
+    """Find the price at which another build takes over, which, and the regret."""
+    own, slope = _paid(question, chosen), part.slope(chosen)
+
+    def cost_of_chosen(usd: float) -> float:
+        return own + slope * (usd - part.price)
+
+    tolerance = 1 / MICRO_USD if question.problem.hourly else CENT
+    usd = part.price * (1 + share)
+    end = part.ask(usd)
+    if end is None or _paid(question, end) >= cost_of_chosen(usd) - tolerance:
+        return None, None, 0.0
+    regret = cost_of_chosen(usd) - _paid(question, end)
+    other = end
+    for _ in range(MOST_STEPS):
+        steeper = slope - part.slope(other)
+        if not steeper:
+            break
+        # Where the line of the other build meets that of the choice.
+        usd -= (cost_of_chosen(usd) - _paid(question, other)) / steeper
+        third = part.ask(usd)
+        if third is None or _paid(question, third) >= cost_of_chosen(usd) - tolerance:
+            break
+        other = third
+    return usd, other.summary, regret

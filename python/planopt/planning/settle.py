@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
@@ -18,8 +19,7 @@ from msgspec.structs import replace as with_changes
 from planopt.door import written
 from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
 from planopt.planning.question import MUCH_DEARER, REACH
-from planopt.procurement.found import Found
-from planopt.procurement.problem import Purchase, offer
+from planopt.procurement.problem import Found, Purchase, offer
 from planopt.procurement.purchase import buy
 from planopt.serving.build import build
 from planopt.serving.load import REQUESTS, simulated_deployment, simulated_pools
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt._native import Rows
-    from planopt.documents.evaluation import Deployment, ServingEvaluation
+    from planopt.documents.evaluation import Deployment
     from planopt.planning.question import ServingQuestion
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
@@ -42,8 +42,7 @@ sought."""
 LEAST_CARE = 1.03
 """By how much a promise that is not kept is taken more carefully, at least."""
 FINAL_REQUESTS = 16_000
-FINAL_SEED = 1
-"""Of the run that a purchase which nothing was proven of must pass."""
+FINAL_SEED = 1  # Of the run that a purchase which nothing was proven of must pass
 SHARE_OF_TIME = 0.8
 """Of the time limit, after which the best that is known must do: its final run and what
 lies beside it take the rest."""
@@ -54,12 +53,10 @@ class _Settled(Struct, frozen=True):
 
     ended: Literal["proven", "edge", "time", "nothing"]
     counts: dict[int, int]
-    runs: dict[int, Latencies]
-    """Final run of each row."""
+    runs: dict[int, Latencies]  # Final run of each row
     value: float | None
     """Of the purchase: millionths of a dollar, or what else is least."""
-    bound: float | None
-    """No purchase that holds is below it."""
+    bound: float | None  # No purchase that holds is below it
     simulations: int
     requests: int
 
@@ -83,13 +80,7 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     choice = _settled(question, purchase)
     if choice is None or not question.problem.slower or question.problem.is_brief:
         return choice
-    predicted = simulated_build(
-        question.about(slower={}),
-        choice.build,
-        requests=FINAL_REQUESTS,
-        seed=FINAL_SEED,
-    )
-    return choice._replace(build=predicted)
+    return choice._replace(build=_finally(question.about(slower={}), choice.build))
 
 
 def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
@@ -120,8 +111,12 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
         other = _unproven(question, purchase, answer.bound)
         if other and answer.ended != "time":
             other = other._replace(purchase=replace(other.purchase, why="edge"))
-        if not answer.counts or (other and _is_better(other, problem, answer.value)):
+        if not answer.counts:
             return other
+        if other and not missed(problem, other.build):
+            price = other.build.price_usd * MICRO_USD
+            if answer.value is None or price < answer.value:
+                return other
     chosen = build(found, problem, question.limits, answer.counts)
     ran = (answer.runs[row] for row in sorted(answer.counts))
     deployments = (
@@ -138,12 +133,6 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     proven = _bounded(proven, problem, answer.value, answer.bound)
     question.simulated = answer.simulations, answer.requests
     return Choice(question, proven, chosen)
-
-
-def _is_better(choice: Choice, problem: Problem, value: float | None) -> bool:
-    """Whether a choice holds, and is cheaper than so many millionths of a dollar."""
-    price = choice.build.price_usd * MICRO_USD
-    return not missed(problem, choice.build) and (value is None or price < value)
 
 
 def _asked(
@@ -216,9 +205,7 @@ def held(question: ServingQuestion, started: float) -> Build | None:
 
 
 def _unproven(
-    question: ServingQuestion,
-    purchase: Purchase,
-    bound: float | None = None,
+    question: ServingQuestion, purchase: Purchase, bound: float | None = None
 ) -> Choice | None:
     """Simulate what the closed form buys, more carefully while it is late."""
     if not purchase.counts:
@@ -239,12 +226,8 @@ def _unproven(
 
 def _more_carefully(choice: Choice, violations: Mapping[str, float]) -> Choice | None:
     """Ask for the same with less of the promised times for the closed form."""
-    problem = choice.question.problem
-    share = {name: 1 / max(times, LEAST_CARE) for name, times in violations.items()}
-    question = choice.question.about(
-        ttft_margin=problem.ttft_margin * share.get("TTFT", 1.0),
-        tpot_margin=problem.tpot_margin * share.get("TPOT", 1.0),
-    ).near(choice.build)
+    margins = narrower(choice.question.problem, violations)
+    question = choice.question.about(**margins).near(choice.build)
     question.is_told = choice.question.is_told
     question.started = choice.question.started
     purchase = question.buy()
@@ -253,14 +236,26 @@ def _more_carefully(choice: Choice, violations: Mapping[str, float]) -> Choice |
     return Choice(question, purchase, question.bought(purchase))
 
 
+def narrower(problem: Problem, violations: Mapping[str, float]) -> dict[str, float]:
+    """Return the margins of a problem that leave less of what was not kept."""
+    share = {name: 1 / max(times, LEAST_CARE) for name, times in violations.items()}
+    return {
+        "ttft_margin": problem.ttft_margin * share.get("TTFT", 1.0),
+        "tpot_margin": problem.tpot_margin * share.get("TPOT", 1.0),
+    }
+
+
 def _judged(choice: Choice) -> Choice:
     """Simulate a choice: shortly, and where that holds for as long as a plan needs."""
     question, chosen = choice.question, choice.build
     shortly = simulated_build(question, chosen)
-    if missed(question.problem, shortly):
-        return choice._replace(build=shortly)
-    long = simulated_build(question, chosen, requests=FINAL_REQUESTS, seed=FINAL_SEED)
-    return choice._replace(build=long)
+    is_late = missed(question.problem, shortly)
+    return choice._replace(build=shortly if is_late else _finally(question, chosen))
+
+
+def _finally(question: ServingQuestion, chosen: Build) -> Build:
+    """Simulate a build for as long as a plan needs."""
+    return simulated_build(question, chosen, requests=FINAL_REQUESTS, seed=FINAL_SEED)
 
 
 def simulated_build(
@@ -273,39 +268,24 @@ def simulated_build(
     share: float = 1.0,
 ) -> Build:
     """Put simulated latencies into the deployments of a build."""
+    catalog, problem = question.catalog, question.problem
     if chosen.transfer is not None:
-        latencies = simulated_pools(
-            question.catalog,
-            question.problem,
-            chosen,
-            prefix_hit_rate=prefix_hit_rate,
-            requests=requests,
-            seed=seed,
-        )
-        return chosen if latencies is None else _answered(chosen, latencies)
+        simulate = partial(simulated_pools, catalog, problem, chosen)
+        came = simulate(prefix_hit_rate=prefix_hit_rate, requests=requests, seed=seed)
+        # What came of the whole load is told of the pool that answers.
+        deployments = [
+            each if each.role == "prefill" else _with(each, came)
+            for each in chosen.deployments
+        ]
+        return with_changes(chosen, deployments=tuple(deployments))
     places = sum(each.users for each in chosen.deployments) / share
     deployments = []
     for each in chosen.deployments:
-        latencies = simulated_deployment(
-            question.catalog,
-            question.problem,
-            each,
-            each.users / places,
-            prefix_hit_rate=prefix_hit_rate,
-            requests=requests,
-            seed=seed,
-        )
-        deployments.append(each if latencies is None else _with(each, latencies))
+        of_it = each.users / places
+        simulate = partial(simulated_deployment, catalog, problem, each, of_it)
+        came = simulate(prefix_hit_rate=prefix_hit_rate, requests=requests, seed=seed)
+        deployments.append(_with(each, came))
     return with_changes(chosen, deployments=tuple(deployments))
-
-
-def _answered(pools: Build, latencies: Latencies) -> Build:
-    """Put what came of the whole load into the pool that answers."""
-    deployments = (
-        each if each.role == "prefill" else _with(each, latencies)
-        for each in pools.deployments
-    )
-    return with_changes(pools, deployments=tuple(deployments))
 
 
 def kept_by(question: ServingQuestion, chosen: Build, accelerator: str) -> bool:
@@ -321,8 +301,10 @@ def kept_by(question: ServingQuestion, chosen: Build, accelerator: str) -> bool:
     return not missed(question.problem, simulated_build(question, part, share=share))
 
 
-def _with(deployment: Deployment, latencies: Latencies) -> Deployment:
-    """Put what came of a load beside what a step takes."""
+def _with(deployment: Deployment, latencies: Latencies | None) -> Deployment:
+    """Put what came of a load beside what a step takes, where anything did."""
+    if latencies is None:
+        return deployment
     evaluation = with_changes(
         deployment.evaluation,
         ttft_seconds=latencies.ttft_seconds,
@@ -345,25 +327,17 @@ def missed(problem: Problem, build: Build) -> dict[str, float]:
         load = each.under_load
         if load is None:
             continue
-        violations = {"TTFT": load.ttft_slo_violation, "TPOT": load.tpot_slo_violation}
-        promised = {"TTFT": problem.ttft_seconds, "TPOT": _seconds(problem.target)}
-        for name, most in promised.items():
+        tpot = 1 / problem.target if problem.target else None
+        ttft = problem.ttft_seconds
+        for name, most, came, late in (
+            ("TTFT", ttft, each.ttft_seconds, load.ttft_slo_violation),
+            ("TPOT", tpot, each.tpot_seconds, load.tpot_slo_violation),
+        ):
             if most is None:
                 continue
-            times = _at(problem, each, name) / most
+            times = (getattr(came, problem.percentile) or 0.0) / most
             is_mean = problem.percentile == MEAN
-            in_time = times <= 1 if is_mean else (violations[name] or 0.0) <= allowed
-            if in_time and not load.overloaded:
-                continue
-            found[name] = max(found.get(name, 0.0), times)
+            in_time = times <= 1 if is_mean else (late or 0.0) <= allowed
+            if not in_time or load.overloaded:
+                found[name] = max(found.get(name, 0.0), times)
     return found
-
-
-def _seconds(per_second: float) -> float | None:
-    return 1 / per_second if per_second else None
-
-
-def _at(problem: Problem, evaluation: ServingEvaluation, name: str) -> float:
-    """Return a latency at the promised percentile."""
-    percentiles = {"TTFT": evaluation.ttft_seconds, "TPOT": evaluation.tpot_seconds}
-    return getattr(percentiles[name], problem.percentile or "p95") or 0.0

@@ -5,6 +5,32 @@ within a tolerance. Money, watts and tokens per second become whole numbers by
 `scaled`: exactly wherever the solver's arithmetic has room for it, and otherwise
 rounded to the safe side (costs up, supplies down), so that a plan of the model is
 always a plan of the problem.
+
+All limits are linear but one: that any N hosts may be lost, or devices, switches or
+racks. A unit falls into parts of which each is lost whole. With r the users of a part,
+or its tokens per second, what is left after the worst loss is
+
+    users - (sum of the N largest r)  =  max over m >= 0 of
+                                         (sum over parts of min(r, m)) - N m.
+
+Proof. Each of the N largest is at most m plus what it has beyond m, so their sum is at
+most N m plus all that parts have beyond m, whatever m; and it equals that where m is
+the N-th largest r (or 0 where there are fewer than N parts). Take both sides from the
+users, and ``r - max(0, r - m) = min(r, m)``. Units of which nothing fails count whole.
+
+So the loss is borne if and only if, for some m among the distinct values of r (and 0,
+where some units do not fail),
+
+    sum of  parts * min(r, m) * count  >=  demand + N m,
+
+one linear row. An m beyond the users asked for, U, is not needed: let some m > U have
+at least U users left, and cut every part down to U users. If one of the parts that are
+left has U or more, it serves them all; if not, none of those left was cut, and they are
+as many as before. Either way U users are left of the cut parts, which is to say that
+some m <= U does. There is one programme per m; a purchase is possible if it is in any
+of them, and the best is the best over them. (For N = 1 it would do to leave out parts
+larger than m; for more losses that is too strict: with parts of 8, 1 and 1 users, two
+losses cost 9 users and not 16.)
 """
 
 from __future__ import annotations
@@ -13,10 +39,16 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING
 
+from planopt.errors import InputError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from planopt.procurement.problem import Failure, Offer
+
 
 MAX_ACTIVITY = 2**53
 """What a row may add up to: MPSolver passes numbers to CP-SAT as doubles."""
@@ -116,3 +148,87 @@ def at_least(
     """Row that makes a purchase supply a demand."""
     supply = scaled(values, uppers, math.floor)
     return Row(group, supply.values, lower=math.ceil(demand * supply.scale))
+
+
+@dataclass(frozen=True, slots=True)
+class Programme:
+    """Rows over the counts of what is offered; a purchase satisfies one of the sets."""
+
+    uppers: tuple[int, ...]  # Most copies of each that a best purchase has
+    # All limits, once per size of part that failures are measured at.
+    row_sets: tuple[tuple[Row, ...], ...]
+
+    @classmethod
+    def of(cls, offer: Offer) -> Programme:
+        """State the programme of an offer."""
+        if offer.unlimited is not None:
+            raise InputError.of(
+                "E320",
+                f"nothing limits how many {offer.unlimited} the most throughput takes",
+                field="--objective",
+                value="throughput",
+                accepted="a budget, or a limit of power, racks or accelerators",
+                help="add `--budget`, or `--stock` for every accelerator",
+            )
+        uppers = offer.uppers
+        limited = tuple(
+            at_most(need.group, [*map(exact, need.each)], Fraction(need.limit), uppers)
+            for need in offer.needs
+        )
+        demand, failures = offer.demand, offer.failures
+        users = _ways(
+            offer,
+            "concurrency",
+            Fraction(demand.users),
+            [*map(Fraction, offer.users)],
+            [[*map(Fraction, each.part_users)] for each in failures],
+        )
+        tokens = _ways(
+            offer,
+            "throughput",
+            exact(demand.tokens_per_second),
+            [*map(exact, offer.tokens_per_second)],
+            [[*map(exact, each.part_tokens)] for each in failures],
+        )
+        ways = product(users, tokens)
+        return cls(uppers, tuple(limited + users + tokens for users, tokens in ways))
+
+
+def _ways(
+    offer: Offer,
+    name: str,
+    demand: Fraction,
+    supplied: Sequence[Fraction],
+    of_part: Sequence[Sequence[Fraction]],
+) -> Iterator[tuple[Row, ...]]:
+    """Rows of a demand, one tuple per way to satisfy it, whatever fails."""
+    if demand <= 0:
+        yield ()
+    elif not offer.failures:
+        yield (at_least(name, supplied, demand, offer.uppers),)
+    else:
+        after = (
+            [*_left(offer, name, demand, supplied, failure, parts)]
+            for failure, parts in zip(offer.failures, of_part, strict=True)
+        )
+        yield from product(*after)
+
+
+def _left(
+    offer: Offer,
+    name: str,
+    demand: Fraction,
+    supplied: Sequence[Fraction],
+    failure: Failure,
+    of_part: Sequence[Fraction],
+) -> Iterator[Row]:
+    """Rows of what is left after a kind of failure, one for each size of a part."""
+    rows = tuple(zip(supplied, failure.parts, of_part, strict=True))
+    sizes = {min(each, demand) if parts else Fraction(0) for _, parts, each in rows}
+    # What the largest costs soon rules the small ones out.
+    for size in sorted(sizes, reverse=True):
+        up_to = [
+            parts * min(each, size) if parts else whole for whole, parts, each in rows
+        ]
+        needed = demand + failure.losses * size
+        yield at_least(name, up_to, needed, offer.uppers)

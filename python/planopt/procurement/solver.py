@@ -37,11 +37,9 @@ LAST_WORD_SECONDS = 2.0
 CHILD = Path(__file__).with_name("child.py")
 """Run by its path: a module would be looked for in the current folder first."""
 
-PACKAGES = Path(__file__).parents[2]
-"""Folder that planopt was imported from."""
+PACKAGES = Path(__file__).parents[2]  # Folder that planopt was imported from
 
-WAKE_SECONDS = 0.1
-"""How often a wait looks for Ctrl-C; a reply is seen at once."""
+WAKE_SECONDS = 0.1  # How often a wait looks for Ctrl-C; a reply is seen at once
 
 ROUNDING = 1e-6
 """The bound of a whole objective is whole, give or take its passage as a double."""
@@ -61,11 +59,9 @@ class Outcome:
     seconds: float = 0.0  # Time the solver took
 
 
-SEED = 1
-"""Where its choices begin, unless said: the same for every question."""
+SEED = 1  # Where its choices begin, unless said: the same for every question
 NEAR_ENOUGH = 1e-4
-NODES = 20_000
-"""Where branch and cut stops: far beyond the proofs that it is asked for."""
+NODES = 20_000  # Where branch and cut stops: far beyond the proofs that it is asked for
 
 RELAXING = (
     "cp_model_probing_level:0",
@@ -259,9 +255,7 @@ class Solver:
         # A queue of its own: the last words of an earlier process go unheard.
         self._replies: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(
-            target=_pump,
-            args=(replies, self._replies),
-            daemon=True,
+            target=_pump, args=(replies, self._replies), daemon=True
         ).start()
 
 

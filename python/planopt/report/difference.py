@@ -8,7 +8,7 @@ from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Table, listed
 
 if TYPE_CHECKING:
-    from planopt.documents.difference import Changed, Difference
+    from planopt.difference import Changed, Difference
 
 
 def render_difference(found: Difference) -> Report:

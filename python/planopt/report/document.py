@@ -10,8 +10,7 @@ from planopt.documents.fleet import FleetPlan
 from planopt.documents.homes import IslandsPlan, NeighboursPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.documents.training import TrainingDocument
-from planopt.planning.compare import Comparison
-from planopt.planning.frontier import Frontier
+from planopt.planning.compare import Comparison, Frontier
 from planopt.report.comparison import render_comparison
 from planopt.report.evaluation import render_evaluation
 from planopt.report.fleet import render_fleet

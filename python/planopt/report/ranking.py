@@ -12,7 +12,7 @@ from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Sentence, Table, beside
 
 if TYPE_CHECKING:
-    from planopt.documents.ranking import Ranking, Standing, Value
+    from planopt.planning.compare import Ranking, Standing, Value
 
 _BAR = 16  # characters of the longest bar, where there is room
 _ROW, _BAND, _LABELS, _WIDTH = 22, 5, 260, 860  # pixels of the chart

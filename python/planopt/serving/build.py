@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.documents.evaluation import Disaggregated
-    from planopt.procurement.found import Found
-    from planopt.procurement.problem import Counts, Limits
+    from planopt.procurement.problem import Counts, Found, Limits
     from planopt.serving.question_types import Problem
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from planopt.door import written
-from planopt.procurement.found import Found
+from planopt.procurement.problem import Found
 from planopt.serving.load import promised
 
 if TYPE_CHECKING:

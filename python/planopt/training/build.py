@@ -18,8 +18,7 @@ from planopt.procurement.problem import Broken  # noqa: TC001 - msgspec reads
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planopt.procurement.found import Found
-    from planopt.procurement.problem import Limits
+    from planopt.procurement.problem import Found, Limits
 
 
 MICRO_USD_DIGITS = 6

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from planopt.documents.training import Batches  # noqa: TC001 - msgspec reads
 from planopt.door import written
 from planopt.market import Market
-from planopt.procurement.found import Found
+from planopt.procurement.problem import Found
 
 if TYPE_CHECKING:
     from planopt.catalog.open import Catalog

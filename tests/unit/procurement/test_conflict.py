@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from planopt.procurement.problem import Limits
-from planopt.procurement.why_not import minimal_conflict
+from planopt.procurement.purchase import minimal_conflict
 
 GROUPS = ("concurrency", "throughput", "budget", "power", "stock:x")
 

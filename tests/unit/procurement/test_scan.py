@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from units import Unit, builds, scan
 
 from planopt.procurement.problem import Limits
-from planopt.procurement.why_not import why_not
+from planopt.procurement.purchase import why_not
 
 if TYPE_CHECKING:
     from collections.abc import Callable

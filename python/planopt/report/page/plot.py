@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from planopt.documents.plan import PlanDocument
-from planopt.planning.compare import Comparison
-from planopt.planning.frontier import Frontier
+from planopt.planning.compare import Comparison, Frontier
 from planopt.report.front import SERVED
 from planopt.report.page.html import carried, document, embedded
 

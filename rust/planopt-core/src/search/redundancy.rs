@@ -10,7 +10,7 @@
 //! left = sum of p l - (sum of the N largest l) = max over m >= 0 of (sum of p min(l, m)) - N m
 //! ```
 //!
-//! The proof is in `planopt.procurement.programme`. What nothing of fails counts whole at any `m`.
+//! The proof is in `planopt.procurement.model`. What nothing of fails counts whole at any `m`.
 
 use serde::{Deserialize, Serialize};
 

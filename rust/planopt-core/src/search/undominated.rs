@@ -8,7 +8,7 @@
 //! Proof that no optimum is lost. Put a j in place of each i. Needs do not rise, so upper limits
 //! hold, and since the stock is the same, so does it. Throughput and the slowest speed do not fall.
 //! Users after the loss of the N largest parts do not fall: they are the most, over m >= 0, that the
-//! sum of `min(users, parts * m)` exceeds `N m` by (proof in `planopt.procurement.programme`), and no
+//! sum of `min(users, parts * m)` exceeds `N m` by (proof in `planopt.procurement.model`), and no
 //! term is smaller for j. The same holds of tokens. Price and power do not rise, and nor does $/Mtok, a
 //! smaller sum over a larger one; where all of them stay, j has the earlier name. So the new purchase
 //! comes no later in any order of purchases. The relation is transitive and has no cycles, so each row
