@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import planopt
+from planopt.catalog.entries import Pricing
+from planopt.catalog.open import open_catalog
 
 if TYPE_CHECKING:
     from planopt.documents.plan import Plan
@@ -61,3 +63,10 @@ def test_who_is_not_asked_for_is_not_limited_either(named: dict[str, object]) ->
     )
     used = {each.candidate.accelerator for each in plan.deployments}
     assert not any(name.startswith("rtx-4090") for name in used)
+
+
+def test_every_limit_stays_when_parts_are_paid_otherwise() -> None:
+    limited = open_catalog(accelerators=["rtx-4090@300W", "rtx-3090@250W"])
+    used = limited.paid(Pricing(condition="used"))
+    known = {each.id for each in used.list("accelerators")}
+    assert {"rtx-4090@300W", "rtx-3090@250W"} <= known

@@ -158,12 +158,11 @@ def _wrong_columns(
         if column not in known:
             near = get_close_matches(column, known, n=1)
             meant = f"did you mean `{near[0]}`?" if near else None
-            what, accepted = (
-                f"column {place}, `{column}`, is not known",
-                ", ".join(known),
+            what = f"column {place}, `{column}`, is not known"
+            yield wrong(
+                message=what, field=column, accepted=", ".join(known), help=meant
             )
-            yield wrong(message=what, field=column, accepted=accepted, help=meant)
     for column in required:
         if column not in header:
-            what, accepted = f"there is no column `{column}`", ", ".join(required)
-            yield wrong(message=what, field=column, accepted=accepted)
+            what = f"there is no column `{column}`"
+            yield wrong(message=what, field=column, accepted=", ".join(required))

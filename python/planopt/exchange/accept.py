@@ -128,7 +128,8 @@ def _days(
     term = next(_terms(plan, result), None)
     if term is None or promise.predicted is None:
         return 0.0, math.inf
-    return (promise.predicted * term.ratio,) * 2
+    days = promise.predicted * term.ratio
+    return days, days
 
 
 def _terms(plan: Plan | TrainingPlan, result: Result) -> Iterator[Term]:

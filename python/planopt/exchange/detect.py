@@ -151,10 +151,8 @@ def detect(
     """
     catalog = open_catalog()
     texts = {command: output_of(command) for command in (NVIDIA, AMD, APPLE)}
-    cards = [
-        *cards_of_nvidia_smi(texts[NVIDIA] or ""),
-        *cards_of_rocm_smi(texts[AMD] or ""),
-    ]
+    cards = cards_of_nvidia_smi(texts[NVIDIA] or "")
+    cards += cards_of_rocm_smi(texts[AMD] or "")
     mac = card_of_system_profiler(texts[APPLE] or "")
     remarks = [
         f"{command[0]} is not there, or fails: it is not asked for accelerators"

@@ -119,8 +119,8 @@ class Machine:
         engine = _table(document, "engines", self._engine)
         kernels = _table(engine, "kernels")
         own = _table(document, "accelerators", self._card)
-        own_kernels = kernels, factor.kernels
-        yield from _under(*(own_kernels if kernels else (own, factor.card)))
+        keys = factor.kernels if kernels else factor.card
+        yield from _under(kernels or own, keys)
         yield from ((engine, key) for key in factor.engine if key in engine)
         link = _table(document, "links", self._link)
         messages = link or _table(document, "communication")

@@ -158,10 +158,8 @@ def time_line(
 def time_and_memory(evaluation: ServingEvaluation) -> list[Parts]:
     """Say in two lines where a token's time and an accelerator's memory go."""
     token = evaluation.decode.tpot_seconds
-    return [
-        time_line("Decode", token, _of_a_token(evaluation)),
-        memory_line(evaluation.memory),
-    ]
+    decode = time_line("Decode", token, _of_a_token(evaluation))
+    return [decode, memory_line(evaluation.memory)]
 
 
 def prompt_line(evaluation: ServingEvaluation) -> Parts:

@@ -280,10 +280,10 @@ def _of_one(plan: Plan, at: str) -> tuple[str, ...]:
         return ("colocated", *[UNKNOWN] * 6, "no plan")
     layouts = (f"{each.replicas}x {each.candidate.layout}" for each in plan.deployments)
     of = [each.evaluation for each in plan.deployments]
-    worst = [
-        max(getattr(times, at) or 0.0 for times in each)
-        for each in ([e.ttft_seconds for e in of], [e.tpot_seconds for e in of])
-    ]
+    worst = (
+        max(getattr(each.ttft_seconds, at) or 0.0 for each in of),
+        max(getattr(each.tpot_seconds, at) or 0.0 for each in of),
+    )
     return (
         "colocated",
         parts.price(plan),

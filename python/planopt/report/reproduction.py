@@ -20,17 +20,15 @@ _TOLERANCE = 0.005
 
 def render_reproduction(rows: Sequence[Row]) -> Report:
     """Lay the figures out by topic, with what needs explaining below each table."""
-    topics = {row["topic"]: None for row in rows}
-    tables = [
-        _topic(topic, [row for row in rows if row["topic"] == topic])
-        for topic in topics
-    ]
+    topics = dict.fromkeys(row["topic"] for row in rows)
+    tables = (_topic(topic, rows) for topic in topics)
     return Report(*tables, Section("", Sentence(_summary(rows), "")))
 
 
 def _topic(topic: str, rows: Sequence[Row]) -> Section:
-    notes = (f"{row['id']}: {row['note']}" for row in rows if row.get("note"))
-    table = Table(_TITLES, [_cells(row) for row in rows], hyphens=True)
+    own = [row for row in rows if row["topic"] == topic]
+    notes = (f"{row['id']}: {row['note']}" for row in own if row.get("note"))
+    table = Table(_TITLES, [*map(_cells, own)], hyphens=True)
     return Section("", head(topic), table, Section("", *listed(notes)))
 
 
