@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from difflib import get_close_matches
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -106,19 +107,14 @@ def _rows(
     types: dict[str, Any] = get_type_hints(kind, include_extras=True)
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     problems = list(_unknown(path, kind, columns))
+    wrong = partial(Diagnostic, code="E113", file=str(path))
     found = []
     for line, cells in lines:
         values: dict[str, Any] = {}
         if len(cells) > len(columns):
-            problems.append(
-                Diagnostic(
-                    code="E113",
-                    message=f"the row has {len(cells)} cells",
-                    file=str(path),
-                    line=line,
-                    accepted=f"{len(columns)}, as the header",
-                )
-            )
+            what = f"the row has {len(cells)} cells"
+            accepted = f"{len(columns)}, as the header"
+            problems.append(wrong(message=what, line=line, accepted=accepted))
         for column, cell in zip(columns, cells, strict=False):
             field, text = fields.get(column), cell.strip()
             if field is None or (not text and not field.required):
