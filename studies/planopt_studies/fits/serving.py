@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
+from collections import defaultdict
 from pathlib import Path
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -47,7 +49,7 @@ from planopt_studies.intervals import EVERYTHING, Unseen, judged_by_others
 from planopt_studies.residuals import ANY_ENGINE, model_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from planopt_studies.fits.engine_fit import EngineFit
     from planopt_studies.fits.write import Section
@@ -67,6 +69,7 @@ _KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
     "exllama": {"half_rows": "1.0"},
     "exllamav2": {"half_rows": "1.0"},
 }
+_TOOL: Final = "InferenceX"
 _ENGINE_TABLES: Final = re.compile(r"(?m)^\[engines\.[^\]]+\]\n(?:.+\n)+")
 
 
@@ -100,6 +103,7 @@ def main() -> None:
     replace_fitted(base, sections, begin=ENGINES_BEGIN, end=ENGINES_END)
     folds = folds_of(fits, arguments.seed)
     errors = left_out(fits, folds) + by_its_law(measured.rows_of("llama-cpp"))
+    print(*whole_tools(fits, folds), sep="\n")
     judgements = judged_by_others(errors)
     if arguments.left_out:
         write(arguments.left_out, _as_csv(errors))
@@ -107,6 +111,22 @@ def main() -> None:
     path = bundled_folder() / "measurements" / "serving-residuals.toml"
     by_id = {row.id: row for row in measured.rows}
     write_residuals(path, errors, by_id, judgements, arguments)
+
+
+def whole_tools(
+    fits: Sequence[EngineFit], groups: Iterable[tuple[str, ...]]
+) -> Iterator[str]:
+    """Yield errors of each tool's runs by fits that have seen none of them."""
+    tools = {group: int(group[0].startswith(_TOOL)) for group in groups}
+    found: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for each in left_out(fits, tools):
+        found[each.metric, each.fold].append(abs(1 / each.ratio - 1))
+    for (metric, fold), errors in sorted(found.items()):
+        tool = f"{_TOOL} by others" if fold else f"others by {_TOOL}"
+        yield (
+            f"whole tools left out, {tool}, {metric}: {len(errors)} rows, "
+            f"median {median(errors):.1%}, MAPE {fmean(errors):.1%}"
+        )
 
 
 def _as_csv(errors: Iterable[Unseen]) -> str:
