@@ -319,6 +319,7 @@ def test_every_model_on_seeded_candidates() -> None:
         "network",
         "format",
         "failures",
+        "host-memory",
         "memory",
     }
     assert outcomes["feasible"] > len(models)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference import units
@@ -168,6 +169,17 @@ def _met_at_the_other_end(stages: list[Stage]) -> list[tuple[Stage, ...]]:
     return [(stages[-1],), *inner, (stages[0],)]
 
 
+# Section 5, "Of a host's memory".
+def _host_share(fabric: Fabric, candidate: Candidate, slots: int) -> float:
+    """Return the bytes that each accelerator may keep in its host."""
+    if fabric.accelerator.unified_memory:
+        return 0.0
+    if fabric.host.memory is None:
+        return inf
+    usable = fabric.assumptions.memory.unified_usable_fraction
+    return fabric.host.memory * usable / min(candidate.accelerators, slots)
+
+
 # Section 8.
 def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any]:
     rank = stages[0].rank
@@ -191,6 +203,8 @@ def _evaluated(stages: list[Stage], fabric: Fabric, slots: int) -> dict[str, Any
     rejections = []
     if memory["total_bytes"] > memory["capacity_bytes"]:
         rejections.append("memory")
+    elif memory["host_bytes"] > _host_share(fabric, candidate, slots):
+        rejections.append("host-memory")
     failures = failures_of(
         rank, [AtWork(candidate.accelerators, candidate.hosts(slots))]
     )

@@ -4,7 +4,7 @@ use super::fabric::{Fabric, Links};
 use super::line::NetworkLine;
 use super::owned::Owned;
 use crate::catalog::{Accelerator, Assumptions, BusBandwidth, Host, Network, ScaleUp};
-use crate::quantity::BytesPerSecond;
+use crate::quantity::{Bytes, BytesPerSecond};
 
 /// A network with its line between hosts of so many NICs.
 pub type Connection<'a> = (&'a Network, NetworkLine);
@@ -52,6 +52,16 @@ impl<'a> System<'a> {
     /// Accelerators that it joins: 1 without any.
     pub fn scale_up_domain(&self) -> u32 {
         self.scale_up().map_or(1, |link| link.domain)
+    }
+
+    /// Memory of its host that each of so many accelerators may keep something in: none where both
+    /// have one memory, unknown where nobody says how much there is.
+    pub fn host_share(&self, accelerators: u32, assumptions: &Assumptions) -> Option<Bytes> {
+        if self.accelerator.unified_memory {
+            return Some(Bytes::ZERO);
+        }
+        let usable = self.host.stores.memory? * assumptions.memory.unified_usable_fraction;
+        Some(usable * (1.0 / f64::from(accelerators.min(self.slots))))
     }
 
     /// Whether its accelerators all-reduce over PCIe of which the host has figures.

@@ -127,7 +127,7 @@ pub enum Rejection {
         /// Share of the time in which all hosts are there.
         availability: f64,
     },
-    /// The host cannot hold the weights that rest in it.
+    /// The host cannot hold what rests in it.
     HostMemory {
         /// Bytes needed.
         needed_bytes: f64,
@@ -270,7 +270,7 @@ impl fmt::Display for Rejection {
                 memory_bytes,
             } => write!(
                 f,
-                "{:.2} GB of weights rest in a host with {:.2} GB of memory that may be used",
+                "{:.2} GB rest in the host, of whose memory {:.2} GB may be used for it",
                 needed_bytes / GB,
                 memory_bytes / GB
             ),

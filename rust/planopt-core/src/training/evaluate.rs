@@ -30,6 +30,8 @@ pub struct TrainingEvaluation {
     pub memory: TrainingMemory,
     /// What may be used of it.
     pub capacity: Bytes,
+    /// What it may keep in the memory of its host, where that is known.
+    pub host_share: Option<Bytes>,
     /// A step.
     pub step: StepTime,
     /// Failures and goodput.
@@ -47,6 +49,14 @@ impl TrainingEvaluation {
                 needed_bytes: needed.0,
                 capacity_bytes: self.capacity.0,
                 largest: Some(self.memory.largest()),
+            });
+        }
+        if let Some(share) = self.host_share
+            && self.memory.host > share
+        {
+            return Some(Rejection::HostMemory {
+                needed_bytes: self.memory.host.0,
+                memory_bytes: share.0,
             });
         }
         (self.failures.goodput < LEAST_GOODPUT).then_some(Rejection::Failures {
@@ -97,6 +107,7 @@ pub fn evaluate(
     TrainingEvaluation {
         memory,
         capacity: candidate.capacity,
+        host_share: hardware.system.host_share(accelerators, assumptions),
         step: step(&candidate),
         failures: Failures::of_cluster(accelerators, hosts, checkpoint(&candidate), training),
         recomputed_flop_ratio: recomputed_flop_ratio(&candidate),

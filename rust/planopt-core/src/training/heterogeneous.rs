@@ -245,6 +245,8 @@ impl Job<'_> {
         let on = |place: usize| TrainingEvaluation {
             memory: stage_memory(asked[place].0, &stages[place]).with(micro_batches),
             capacity: asked[place].1,
+            // Whose hosts the stages are in is not known here.
+            host_share: None,
             step,
             failures,
             recomputed_flop_ratio,
