@@ -11,7 +11,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays engines engines-truth
+.PHONY: help forge proof readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ fuzz: ## Laws, properties and the independent reference with new random cases, R
 
 forge: ## Change every leaf of saved plans (PLANS= files) and list which changes `planopt verify` takes
 	PYTHONPATH=tests/support:python $(BIN)/python tests/support/forging.py $(PLANS)
+
+proof: ## Plans held against all columns of their questions, bounds by CP-SAT, HiGHS and SCIP from MPS (ten minutes)
+	env -u CI $(BIN)/pytest --quiet --timeout 1800 tests/unit/test_proof.py
 
 readers: ## Change what readers read, NUMBER=100000 times each (READERS= some of them), and keep what they fell over
 	PYTHONPATH=tests/support:python:studies $(BIN)/python tests/support/fuzzing.py $(READERS) --number $(NUMBER)

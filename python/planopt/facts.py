@@ -163,7 +163,7 @@ _BESIDE = frozenset(
     (
         *("answers", "disaggregated", "infeasibility", "one_type", "rent_or_buy"),
         *("renting", "sensitivity", "steps", "heterogeneous", "uncertainty"),
-        *("facts", "typed", "architecture"),
+        *("facts", "typed", "architecture", "certificate"),
     )
 )
 """Parts of a plan that nobody computes again, or that name something else."""

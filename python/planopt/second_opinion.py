@@ -23,7 +23,12 @@ from planopt.documents.plan import Plan, PlanDocument, command, content_of
 from planopt.documents.schema import marked_schema
 from planopt.facts import changed_since
 from planopt_reference import FactError as FactError
-from planopt_reference import Facts, evaluate_serving, verify_plan
+from planopt_reference import (
+    Facts,
+    columns_mismatches,
+    evaluate_serving,
+    verify_plan,
+)
 from planopt_reference import Mismatch as Mismatch
 from planopt_reference.communication import all_reduce, fabric, scale_up_ring
 from planopt_reference.derivation import recording
@@ -33,7 +38,7 @@ from planopt_reference.neighbours import neighbours_mismatches
 from planopt_reference.training import evaluate_training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from planopt.catalog.entries import Figure as Known
     from planopt.catalog.open import Catalog
@@ -154,6 +159,14 @@ def _as_written(plan: PlanDocument, document: object) -> Iterator[Mismatch]:
         if plan.provenance.command != said:
             why = "as its request was typed"
             yield Mismatch("provenance.command", plan.provenance.command, said, why)
+
+
+def columns_again(
+    plan: PlanDocument, columns: Iterable[Mapping[str, object]]
+) -> list[Mismatch]:
+    """Compute columns of the purchase that a plan is the best of again."""
+    request = msgspec.to_builtins(plan.request)
+    return columns_mismatches(request, columns, bundled_folder())
 
 
 def schema(kind: type[Document] = Plan) -> dict[str, Any]:

@@ -6,7 +6,14 @@ with the optimizer, and needs the standard library only.
 
 from planopt_reference.facts import FactError, Facts
 from planopt_reference.mismatch import Mismatch
-from planopt_reference.plan import verify_plan
+from planopt_reference.plan import columns_mismatches, verify_plan
 from planopt_reference.serving import evaluate_serving
 
-__all__ = ["FactError", "Facts", "Mismatch", "evaluate_serving", "verify_plan"]
+__all__ = [
+    "FactError",
+    "Facts",
+    "Mismatch",
+    "columns_mismatches",
+    "evaluate_serving",
+    "verify_plan",
+]

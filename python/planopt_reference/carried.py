@@ -39,7 +39,7 @@ def fact_mismatches(plan: Document, cost: Cost) -> Iterator[Mismatch]:
         return
     for part in ("entries", "fits"):
         for name, fact in facts[part].items():
-            expected = _digest(fact["table"])
+            expected = digest(fact["table"])
             field = f"facts.{part}.{name}.digest"
             yield from compared(field, fact["digest"], expected, "of its table")
     counted = asdict(cost)
@@ -51,7 +51,7 @@ def fact_mismatches(plan: Document, cost: Cost) -> Iterator[Mismatch]:
     provenance = plan.get("provenance") or {}
     entries = [fact["digest"] for fact in facts["entries"].values()]
     for name, expected in (
-        ("catalog_digest", _digest(entries)),
+        ("catalog_digest", digest(entries)),
         ("assumptions_digest", facts["fits"]["assumptions"]["digest"]),
     ):
         field = f"provenance.{name}"
@@ -69,7 +69,8 @@ def fact_mismatches(plan: Document, cost: Cost) -> Iterator[Mismatch]:
 _NO_RATES: Final = {"load_fraction", "memory_bytes", "disks"}
 
 
-def _digest(table: object) -> str:
+def digest(table: object) -> str:
+    """Return the first half of the SHA-256 of its JSON: sorted keys, no blanks."""
     text = json.dumps(
         table, sort_keys=True, separators=(",", ":"), ensure_ascii=False
     ).encode()

@@ -213,6 +213,8 @@ FIELDS: Final[dict[str, Mark]] = {
     "disaggregated": "informative",
     "pools_bound_usd": "informative",
     "failures": "verified",
+    "certificate": "checked",
+    "certificate.digest": "verified",
     "transfer": "checked",
     "heterogeneous": "informative",
     "batches": "verified",

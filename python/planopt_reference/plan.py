@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from planopt_reference.certainty import (
     held_to_of_steps,
     kind,
 )
+from planopt_reference.certificate import certificate_mismatches, column_mismatches
 from planopt_reference.choices import choice_mismatches
 from planopt_reference.communication import PlacementError
 from planopt_reference.cost import (
@@ -132,18 +133,7 @@ def verify_plan(
     if asked:
         return asked
     try:
-        named = [Path(folder) for folder in request.get("catalog") or ()]
-        facts = Facts(
-            catalog_root,
-            named if overlays is None else overlays,
-            assumptions=request["assumptions"],
-            pcie_all_reduce=request.get("pcie_all_reduce"),
-            cost=request.get("cost"),
-            engine=request.get("engine_name"),
-            step_tokens=(request.get("engine") or {}).get("token_budget"),
-            pricing=request,
-            carried=carried_tables(plan),
-        )
+        facts = _facts(request, catalog_root, overlays, carried_tables(plan))
     except _NOT_RECOMPUTABLE as error:
         stated = request.get("assumptions")
         return [Mismatch("request.assumptions", stated, "known", _told(error))]
@@ -154,6 +144,63 @@ def verify_plan(
     except _NOT_RECOMPUTABLE as error:
         return [Mismatch("promises", "facts and promises", "readable", _told(error))]
     return [*found, *_of_its_kind(plan, request, facts)]
+
+
+def columns_mismatches(
+    request: Document, columns: Iterable[Document], catalog_root: Path
+) -> list[Mismatch]:
+    """Recompute columns of the purchase that answers a question.
+
+    Parameters
+    ----------
+    request : mapping
+        The question of a plan.
+    columns : iterable of mapping
+        Units with their figures, as the core tells them.
+    catalog_root : Path
+        Folder of the bundled catalog.
+
+    Returns
+    -------
+    list of Mismatch
+        Every figure that is another.
+    """
+    facts = _facts(request, catalog_root)
+    return [
+        mismatch
+        for place, column in enumerate(columns)
+        for mismatch in _of_column(column, place, request, facts)
+    ]
+
+
+def _of_column(
+    column: Document, place: int, request: Document, facts: Facts
+) -> list[Mismatch]:
+    try:
+        return list(column_mismatches(column, place, request, facts))
+    except _NOT_RECOMPUTABLE as error:
+        return [Mismatch(f"columns[{place}]", "a unit", "one", _told(error))]
+
+
+def _facts(
+    request: Document,
+    catalog_root: Path,
+    overlays: Sequence[Path] | None = None,
+    carried: Mapping[str, Document] | None = None,
+) -> Facts:
+    """Read catalogs and assumptions as a question has them."""
+    named = [Path(folder) for folder in request.get("catalog") or ()]
+    return Facts(
+        catalog_root,
+        named if overlays is None else overlays,
+        assumptions=request["assumptions"],
+        pcie_all_reduce=request.get("pcie_all_reduce"),
+        cost=request.get("cost"),
+        engine=request.get("engine_name"),
+        step_tokens=(request.get("engine") or {}).get("token_budget"),
+        pricing=request,
+        carried=carried,
+    )
 
 
 def _of_its_kind(plan: Document, request: Document, facts: Facts) -> list[Mismatch]:
@@ -231,6 +278,7 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
         yield from failure_mismatches(plan, request)
         yield from rate_mismatches(plan, request)
         yield from way_mismatches(plan)
+        yield from certificate_mismatches(plan, request)
         yield from _certainty_mismatches(plan, request, deployments, facts)
         yield from scenario_mismatches(plan, request, facts)
         yield from serving_remarks(plan, request, facts)

@@ -1,12 +1,14 @@
 """Commands on what is saved or launched: verify, diff, export, import ...; explain."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from planopt.cli.exits import NO_PLAN, OK
 from planopt.cli.output import answer, show, tell
-from planopt.errors import Diagnostic
+from planopt.errors import Diagnostic, InputError
 from planopt.files import unwritable, write
 from planopt.printable import printable
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.documents.facts import Changed
+    from planopt.planning.proof import Proof
     from planopt.second_opinion import Mismatch
 
 LONGEST_SHOWN = 60
@@ -30,12 +33,24 @@ memory, times, shares of the time and money. The simulation is not, nor that no 
 split of the layers is better."""
 CHANGED = "\n\nIn the catalogs at hand {count} since:\n{changes}"
 MOST_SHOWN = 20  # Changes that are shown one by one
+PROVEN = """\
+Held against all {0.columns:,} columns of the question, gathered without pruning,
+dominance or bounds: {0.affordable:,} cost no more than the plan, and reduced costs
+leave {0.left:,} of these to the solver{nearest}. Rates refused again by simulation:
+{0.refused_again:,}. Computed again in other code: the {0.recomputed_nearest:,} columns
+nearest to the bound and {0.recomputed_at_random:,} at random. {0.seconds:.1f} s:
+gathering {0.gather_seconds:.1f}, reduced costs {0.check_seconds:.1f}, the solver
+{0.solve_seconds:.1f}, computing again {0.recompute_seconds:.1f}."""
+NEAREST = "; the nearest other is ${:,.2f} away"
+WIDTH = 79
 NOTHING_BOUGHT = """\
 The plan says that there is none, and buys nothing. That there is none is not computed
 again: it would take the search."""
 
 
-def verify(*, plan: str, json: bool = False) -> int:
+def verify(
+    *, plan: str, proof: bool = False, mps: str | None = None, json: bool = False
+) -> int:
     """Compute a saved plan again, slowly and without the optimizer.
 
     planopt verify plan.json
@@ -43,23 +58,54 @@ def verify(*, plan: str, json: bool = False) -> int:
     from planopt.report.plan import render_verification
     from planopt.second_opinion import verify as compute_again
 
+    if mps is not None and not proof:
+        raise InputError.of(
+            "E005", "the programme is of a proof", field="--mps", help="add `--proof`"
+        )
     verdict = compute_again(plan)
     problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
-    tell(problems)
     says_what = BOUGHT if verdict.carries_facts else OF_HOMES
     says_what = says_what if verdict.buys else NOTHING_BOUGHT
     computed = says_what.format(computed=verdict.figures) + _since(verdict.changed)
+    proven, unproven = _proof(plan, mps) if proof and not problems else (None, [])
+    tell([*problems, *unproven])
+    if proven is not None:
+        computed += f"\n\n{_told(proven)}"
+    elif proof:
+        computed += "\n\nIts bound was not proven again."
     show(
         {
             "verified": not problems,
             "figures": verdict.figures,
             "mismatches": verdict.mismatches,
             "changed": verdict.changed,
+            "proof": proven,
         },
-        lambda _: render_verification(printable(plan), problems, computed),
+        lambda _: render_verification(printable(plan), problems, computed, unproven),
         json=json,
     )
-    return NO_PLAN if problems else OK
+    return NO_PLAN if problems or unproven else OK
+
+
+def _proof(plan: str, mps: str | None) -> "tuple[Proof | None, list[Diagnostic]]":
+    """Prove a plan again, and say what is in the way."""
+    from planopt.documents.load import homes_of, plan_of
+    from planopt.documents.plan import content_of
+    from planopt.planning.proof import prove
+
+    content = content_of(plan)
+    read = homes_of(content, plan) or plan_of(content, plan)
+    try:
+        proven = prove(read, mps)
+    except InputError as error:
+        return None, [replace(each, file=plan) for each in error.diagnostics]
+    return proven, [_refuted(plan, mismatch) for mismatch in proven.mismatches]
+
+
+def _told(proven: "Proof") -> str:
+    """Say what a proof looked at, and how long it took."""
+    nearest = "" if proven.nearest_usd is None else NEAREST.format(proven.nearest_usd)
+    return fill(PROVEN.format(proven, nearest=nearest), WIDTH)
 
 
 def accept(*, plan: str, result: str, json: bool = False) -> int:
@@ -98,6 +144,16 @@ def _problem(plan: str, mismatch: "Mismatch") -> Diagnostic:
         message=f"{mismatch.field} says {stated}, recomputed {expected}",
         file=plan,
         help=f"{mismatch.reason}; the plan has been changed",
+    )
+
+
+def _refuted(plan: str, mismatch: "Mismatch") -> Diagnostic:
+    stated, found = _shown(mismatch.stated), _shown(mismatch.expected)
+    return Diagnostic(
+        code="E307",
+        message=f"{mismatch.field} says {stated}, all columns say {found}",
+        file=plan,
+        help=mismatch.reason,
     )
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from planopt.catalog.entries import Pricing
 from planopt.documents.base import Document, Drawn
+from planopt.documents.certificate import Certificate
 from planopt.documents.evaluation import Deployment, Disaggregated, Transfer
 from planopt.documents.explanations import (
     Alternative,
@@ -432,6 +433,8 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     """How the cache of a prompt gets to the pool that answers, where two are bought."""
     pools_bound_usd: float | None = None
     """No two pools that were looked at are below it, at rates that none exceeds."""
+    certificate: Certificate | None = None
+    """What `planopt verify --proof` holds every column against, where it is optimal."""
     rent_or_buy: RentOrBuy | None = None
     """Both ways side by side, where renting was asked about."""
 

@@ -22,6 +22,7 @@ from planopt.planning.alternatives import (
     other_builds,
     other_clusters,
 )
+from planopt.planning.certificate import certified
 from planopt.planning.nearest import unproven, why_no_cluster, why_no_purchase
 from planopt.planning.pools import better_of
 from planopt.planning.question import REACH, TOLD, ServingQuestion, TrainingQuestion
@@ -237,6 +238,7 @@ class Serving:
             search=replace(empty.search, simulations=simulations, requests=requests),
             accuracy=_accuracy(question, chosen),
         )
+        plan = certified(plan, question)
         return certain(plan, question, lambda kind: served_to(question, chosen, kind))
 
     def so_far(self, question: ServingQuestion, purchase: Purchase) -> Plan:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from planopt.catalog.open import Catalog
+    from planopt.documents.certificate import Proven
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.documents.training import Batches
     from planopt.options import Asked
@@ -193,6 +194,7 @@ class ServingQuestion(Question[Problem, Build]):
     """Price of a unit up to which is searched first, where nothing bounds it."""
     is_told: bool = False  # Whether its plan is told, with what lies beside it
     simulated: tuple[int, int] = (0, 0)  # Simulations of its proof, and their requests
+    proven: Proven | None = None  # What that proof rests on
     pools: TwoPools = NO_POOLS  # The best two pools for it, once it is settled
     looked_up_to: float | None = None
     """Money beyond which there was no time to look for units; 0 where none is known."""

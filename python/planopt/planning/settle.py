@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace as with_changes
 
+from planopt.documents.certificate import Proven
 from planopt.door import written
 from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
 from planopt.planning.question import MUCH_DEARER, REACH
@@ -48,7 +48,7 @@ SHARE_OF_TIME = 0.8
 lies beside it take the rest."""
 
 
-class _Settled(Struct, frozen=True):
+class _Settled(Proven, frozen=True):
     """What the core bought and proved."""
 
     ended: Literal["proven", "edge", "time", "nothing"]
@@ -132,6 +132,7 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     )
     proven = _bounded(proven, problem, answer.value, answer.bound)
     question.simulated = answer.simulations, answer.requests
+    question.proven = answer
     return Choice(question, proven, chosen)
 
 

@@ -8,7 +8,7 @@ bound, hint, time limit and interruption are CP-SAT's own.
 
 A request is ``{"model": {...}, "time_limit": seconds, "hint": [...] | null, "method",
 "parameters": text of the solver's parameters}``, a reply ``{"status", "values",
-"objective", "bound", "duals", "seconds"}`` or ``{"error": message}``.
+"objective", "bound", "duals", "mps", "seconds"}`` or ``{"error": message}``.
 SIGTERM ends the current solve early; its best solution is still the reply.
 
 It is run by its path and isolated (`python -I`): only the standard library is there
@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     # OR-Tools ships no types for this front.
     from ortools.linear_solver.pywraplp import Solver  # type: ignore[import-untyped]
 
-SOLVERS = {"cp-sat": "SAT", "branch-and-cut": "SCIP", "linear": "GLOP"}
+SOLVERS = {
+    "cp-sat": "SAT",
+    "branch-and-cut": "SCIP",
+    "linear": "GLOP",
+    "mps": "SAT",
+}
 """OR-Tools' names of them."""
 
 WAKE_SECONDS = 0.1
@@ -67,6 +72,10 @@ class _Backend:
         started = time.perf_counter()
         method, model = request["method"], request["model"]
         solver, variables = self._build(model, method, request["parameters"])
+        if method == "mps":
+            is_fixed = is_obfuscated = False
+            text = solver.ExportModelAsMpsFormat(is_fixed, is_obfuscated)
+            return {"status": "unknown", "mps": text, "seconds": 0.0}
         solver.SetTimeLimit(max(1, int(request["time_limit"] * 1000)))
         if request["hint"]:
             solver.SetHint(variables, list(map(float, request["hint"])))
@@ -145,7 +154,7 @@ class _Backend:
 
 def _scale(method: str, coefficients: list[int]) -> int:
     """Return what coefficients are divided by: those of CP-SAT stay whole."""
-    if method == "cp-sat":
+    if method in ("cp-sat", "mps"):
         return 1
     return max(map(abs, coefficients), default=1) or 1
 

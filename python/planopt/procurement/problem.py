@@ -205,9 +205,14 @@ _OFFERED: Final = msgspec.json.Decoder(Offered)
 
 
 def offers(
-    asked: Sequence[tuple[Rows, Limits, Sequence[Objective]]], builds: int = 0
+    asked: Sequence[tuple[Rows, Limits, Sequence[Objective]]],
+    builds: int = 0,
+    only: Sequence[int] | None = None,
 ) -> list[Offered]:
-    """Ask the core what a solver is to be offered, of each of some rows."""
+    """Ask the core what a solver is to be offered, of each of some rows.
+
+    By default all that no other one replaces, else `only` some of them, whatever does.
+    """
     requests = [
         (
             rows,
@@ -216,6 +221,7 @@ def offers(
                     "limits": limits.bounded(),
                     "objectives": list(objectives),
                     "builds": builds,
+                    "only": only,
                 }
             ),
         )
@@ -224,9 +230,14 @@ def offers(
     return [_OFFERED.decode(each) for each in native_offers(requests)]
 
 
-def offer(rows: Rows, limits: Limits, objective: Objective) -> Offer:
+def offer(
+    rows: Rows,
+    limits: Limits,
+    objective: Objective,
+    only: Sequence[int] | None = None,
+) -> Offer:
     """Ask the core the same of one objective alone."""
-    (offered,) = offers([(rows, limits, [objective])])
+    (offered,) = offers([(rows, limits, [objective])], only=only)
     return offered.offers[objective]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planopt.procurement.model import Model, Row
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
-Method = Literal["cp-sat", "branch-and-cut", "linear"]
+Method = Literal["cp-sat", "branch-and-cut", "linear", "mps"]
 
 OVERTIME_SECONDS = 30.0
 """Added to the time limit before the process is given up: it may still be importing
@@ -57,6 +57,7 @@ class Outcome:
     # Of a relaxation, what a unit more on the right of each row would cost.
     duals: tuple[float, ...] = ()
     seconds: float = 0.0  # Time the solver took
+    mps: str = ""  # The model itself, where only that was asked for
 
 
 SEED = 1  # Where its choices begin, unless said: the same for every question
@@ -91,7 +92,7 @@ class Effort:
     seed: int = SEED
     # How: to the last unit, by CP-SAT; within the tolerances of floating point, by SCIP
     # (`work` counts nodes), where linear relaxations are sharp; or not in whole
-    # numbers, for the duals.
+    # numbers, for the duals; or not at all, for the model in the format of others.
     method: Method = "cp-sat"
 
     def parameters(self) -> str:
@@ -309,5 +310,6 @@ def _outcome(line: bytes) -> Outcome:
         objective=reply.get("objective"),
         bound=None if bound is None else math.ceil(bound - ROUNDING),
         duals=tuple(reply.get("duals", ())),
+        mps=reply.get("mps", ""),
         seconds=reply["seconds"],
     )

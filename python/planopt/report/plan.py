@@ -502,11 +502,16 @@ def _epilogue(plan: PlanDocument) -> list[Block]:
 
 
 def render_verification(
-    plan: str | Path, problems: Sequence[Diagnostic], computed: str
+    plan: str | Path,
+    problems: Sequence[Diagnostic],
+    computed: str,
+    unproven: Sequence[Diagnostic] = (),
 ) -> Report:
     """Say whether a saved plan holds, and what of it was computed again."""
     if problems:
         found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         return Report(f"{plan}: {bad('NOT VERIFIED')}, {found}", computed)
     agrees = "every figure computed again agrees"
+    if unproven:
+        agrees += f"; {bad('NOT PROVEN')}"
     return Report(f"{plan}: {good('VERIFIED')}, {agrees}", computed)

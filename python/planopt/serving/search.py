@@ -31,6 +31,8 @@ class Aim(Struct, frozen=True, kw_only=True):
     aim: str | None = None
     """``cost-per-token`` or ``latency``, if that alone is sought and nothing limits the
     purchase."""
+    every: bool = False
+    """Keep every unit, at the largest of all its batches, whatever replaces it."""
 
 
 def find_units(
@@ -64,6 +66,8 @@ def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:
             "builds": problem.top + 1,
             "hourly": problem.hourly,
         }
+        if aim.every:
+            asked["search"] |= {"every": True, "exhaustive": True}
         if problem.procurement != "rent":
             cap = {"price_cap_usd": aim.price_cap_usd}
             yield {**asked, "search": {**asked["search"], **cap}}

@@ -459,6 +459,39 @@ impl Catalog {
         Ok((Found::of(found), written(&answer)?))
     }
 
+    /// Gathers every unit of a question, whatever beats or replaces it, at rates that nothing refuses.
+    ///
+    /// Parameters
+    /// ----------
+    /// parts : list of bytes
+    ///     JSON of each part of a question, as for a search of `every` unit.
+    /// requested : bytes
+    ///     JSON: `limits`, `objective` and the `refused` rates that a proof rests on.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of Found and list of int
+    ///     The units, and places of the rates that no run of now refuses.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
+    fn columns(
+        &self,
+        py: Python<'_>,
+        parts: Vec<Vec<u8>>,
+        requested: &[u8],
+    ) -> PyResult<(Found, Vec<usize>)> {
+        let parts = parts.iter().map(|part| question(py, part));
+        let parts: Vec<request::SearchServing> = parts.collect::<PyResult<_>>()?;
+        let requested: request::ColumnsServing = read(requested)?;
+        let gathered = self.long(py, SIMULATIONS, None, |course| {
+            request::columns_serving(&self.catalog, &parts, &requested, course)
+        })?;
+        let (found, unconfirmed) = gathered.map_err(|problems| input_error(py, &problems))?;
+        Ok((Found::of(found), unconfirmed))
+    }
+
     /// Lines of a bill of materials with where each price comes from, as JSON.
     fn sourced(&self, lines: &[u8]) -> PyResult<Vec<u8>> {
         let mut lines: Vec<BomLine> = read(lines)?;

@@ -182,6 +182,9 @@ struct OffersRequest {
     objectives: Vec<Objective>,
     /// Builds of one kind of row that are told beside it.
     builds: usize,
+    /// Rows that are offered, whatever replaces them; by default all that nothing does.
+    #[serde(default)]
+    only: Option<Vec<usize>>,
 }
 
 /// What a solver is offered for each objective, and what lies beside.
@@ -210,8 +213,10 @@ struct Offered {
 pub(crate) fn offers(asked: Vec<(PyRef<'_, Rows>, Vec<u8>)>) -> PyResult<Vec<Vec<u8>>> {
     let offered = asked.iter().map(|(rows, json)| {
         let asked: OffersRequest = read(json)?;
-        let offer =
-            |objective: &Objective| (*objective, rows.rows.offer(&asked.limits, *objective));
+        let offer = |objective: &Objective| {
+            let only = asked.only.as_deref();
+            (*objective, rows.rows.offer(&asked.limits, *objective, only))
+        };
         let builds = &rows.rows.columns.is_build;
         // Where no search names builds, each row may be one.
         let any = builds.iter().any(|is_build| *is_build);

@@ -44,8 +44,8 @@ pub use self::pools::{
     DecodePool, Limits, PoolsOptions, PoolsSearchAnswer, SearchPools, find_pools,
 };
 pub use self::search::{
-    ClusterOptions, SearchTraining, SettleServing, Solver, search_serving, search_training,
-    settle_serving,
+    ClusterOptions, ColumnsServing, SearchTraining, SettleServing, Solver, columns_serving,
+    search_serving, search_training, settle_serving,
 };
 pub use self::selection::{Considered, left_out};
 pub use self::serving::{

@@ -11,9 +11,9 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
 use crate::quantity::{MicroUsd, Seconds, Watts, real};
 use crate::search::{
-    self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Guessed,
-    Objective, Part, Payment, Ran, Rows, SettledPart, Settling, Trained, TrainingAim, TrainingGoal,
-    TrainingLimits, TrainingSearch, search, settle,
+    self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Objective,
+    Part, Payment, Ran, Rated, Rows, SettledPart, Settling, Trained, TrainingAim, TrainingGoal,
+    TrainingLimits, TrainingSearch, columns, search, settle,
 };
 use crate::serving::engine::{LoadReport, SessionsKept};
 use serde::{Deserialize, Serialize};
@@ -237,7 +237,25 @@ impl<'r> PartRead<'r> {
             builds: options.builds,
             speed: options.each_batch_up_to.is_some() || options.batches_that_share.is_some(),
             aim: options.aim,
+            every: options.every,
         }
+    }
+
+    /// What of it is settled by simulation, where latencies are promised.
+    fn settled<'a>(&'a self, space: &'a Space<'a>) -> Option<SettledPart<'a, 'a>> {
+        let (latency, load) = (&self.goal.latency, &self.request.load);
+        Some(SettledPart {
+            transformer: &self.asked.transformer,
+            question: &self.asked.question,
+            space,
+            goal: &self.goal,
+            latency: latency.as_ref()?,
+            load: load.as_ref()?,
+            accelerators: self.request.search.max_accelerators,
+            price_cap: self.price_cap(),
+            every: self.request.search.every,
+            assumptions: &self.asked.assumptions,
+        })
     }
 
     /// What a handle keeps of it.
@@ -288,6 +306,10 @@ pub struct SettledAnswer {
     pub value: Option<f64>,
     /// No purchase that holds is below it.
     pub bound: Option<f64>,
+    /// Rates that runs decided to violate the SLO.
+    pub refused: Vec<Rated>,
+    /// Millionths of a dollar that a unit of what is demanded costs at least.
+    pub least_per_demand: Option<f64>,
     /// Simulations.
     pub simulations: u64,
     /// Their requests.
@@ -336,21 +358,10 @@ pub fn settle_serving(
     let mut places = Vec::new();
     let mut settled_parts = Vec::new();
     for (place, (part, space)) in read.iter().zip(&spaces).enumerate() {
-        let (Some(latency), Some(load)) = (&part.goal.latency, &part.request.load) else {
-            continue;
-        };
-        places.push(place);
-        settled_parts.push(SettledPart {
-            transformer: &part.asked.transformer,
-            question: &part.asked.question,
-            space,
-            goal: &part.goal,
-            latency,
-            load,
-            accelerators: part.request.search.max_accelerators,
-            price_cap: part.price_cap(),
-            assumptions: &part.asked.assumptions,
-        });
+        if let Some(settled) = part.settled(space) {
+            places.push(place);
+            settled_parts.push(settled);
+        }
     }
     let push = |finding: &mut Finding, part: usize, unit: &FoundUnit| {
         let (part, place) = (&read[places[part]], places[part]);
@@ -405,22 +416,89 @@ pub fn settle_serving(
             .collect(),
         value: settled.value,
         bound: settled.bound,
+        refused: settled.refused,
+        least_per_demand: settled.least_per_demand,
         simulations: settled.simulations,
         requests: settled.requests,
     };
     Ok((finding.done(Arc::clone(catalog)), answer))
 }
 
+/// Which columns of a question are asked for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnsServing {
+    /// What must be supplied and stayed within.
+    pub limits: search::Limits,
+    /// What is best.
+    pub objective: Objective,
+    /// Rates that are said to violate the SLO.
+    pub refused: Vec<Rated>,
+}
+
+/// Gathers every unit of a question, whatever beats or replaces it, and places of the rates that no run of
+/// now refuses.
+///
+/// # Errors
+///
+/// Everything in the question that is not known or cannot be.
+pub fn columns_serving(
+    catalog: &Arc<Catalog>,
+    parts: &[SearchServing],
+    asked: &ColumnsServing,
+    course: &Course,
+) -> Result<(Found, Vec<usize>), Vec<Diagnostic>> {
+    let read = parts.iter().map(|part| PartRead::of(catalog, part));
+    let read: Vec<PartRead> = read.collect::<Result<_, _>>()?;
+    let spaces: Vec<Space> = read.iter().map(|part| part.space(catalog)).collect();
+    let settled = read.iter().zip(&spaces);
+    let settled: Option<Vec<SettledPart>> =
+        settled.map(|(part, space)| part.settled(space)).collect();
+    let Some(settled) = settled else {
+        // Steady steps: what was searched through are the columns.
+        return Ok((search_serving(catalog, parts, course)?, Vec::new()));
+    };
+    let all = columns(
+        &settled,
+        &asked.refused,
+        Settling {
+            limits: &asked.limits,
+            most: asked.objective != Objective::Cheapest,
+            hourly: parts.iter().any(|part| part.search.hourly),
+            guess: &[],
+            is_brief: false,
+            course,
+        },
+    );
+    let mut finding = Finding::default();
+    for (part, unit) in &all.units {
+        let place = u32::try_from(*part).unwrap_or(u32::MAX);
+        let part = &read[*part];
+        let weights = part.asked.question.formats.weights.name();
+        finding.push(unit, place, weights, part.request.search.hourly);
+    }
+    for (part, space) in read.iter().zip(&spaces) {
+        finding.keep(
+            part.part(),
+            space.systems.iter().any(System::reduces_over_pcie),
+        );
+    }
+    for searched in &all.searched {
+        finding.add(searched);
+    }
+    Ok((finding.done(Arc::clone(catalog)), all.unconfirmed))
+}
+
 /// By how much: limits are added up to twelve digits.
 const BEYOND_ROUNDING: f64 = 1e-9;
 
 /// What an estimate would buy, with the rate that each of its replicas must carry.
-fn guessed<'g>(
+fn guessed(
     asked: &SettleServing,
-    guess: &'g Found,
+    guess: &Found,
     places: &[usize],
     parts: &[SettledPart],
-) -> Vec<Guessed<'g>> {
+) -> Vec<Rated> {
     let columns = &guess.rows.columns;
     let (limits, for_tokens) = (&asked.limits, asked.limits.tokens_per_second > 0.0);
     let supply = |row: usize| {
@@ -454,13 +532,18 @@ fn guessed<'g>(
             (false, false) => Some(of_replica.ceil()),
             _ => None,
         };
-        let names = guess.rows.system(row);
-        Some(Guessed {
+        let names = guess.rows.system(row).clone();
+        let layout = guess.layout(row);
+        Some(Rated {
             part,
-            accelerator: &names.accelerator,
-            host: &names.host,
-            network: names.network.as_deref(),
-            layout: guess.layout(row),
+            accelerator: names.accelerator,
+            host: names.host,
+            network: names.network,
+            tp: layout.tp,
+            cp: layout.cp,
+            dp: layout.dp,
+            ep: layout.ep,
+            pp: layout.pp,
             rate,
         })
     });

@@ -175,6 +175,9 @@ pub struct SearchOptions {
     /// Try each batch instead of bisecting.
     #[serde(default)]
     pub exhaustive: bool,
+    /// Keep every unit, whatever beats or replaces it.
+    #[serde(default)]
+    pub every: bool,
     /// Cheapest builds of different hardware to keep beside the front.
     #[serde(default)]
     pub builds: usize,

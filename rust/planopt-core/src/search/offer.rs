@@ -80,8 +80,9 @@ pub struct OfferedNeed {
 }
 
 impl Rows {
-    /// What a solver is offered.
-    pub fn offer(&self, limits: &Limits, objective: Objective) -> Offer {
+    /// What a solver is offered: of all rows those that nothing replaces, or `only` some, whatever
+    /// does.
+    pub fn offer(&self, limits: &Limits, objective: Objective, only: Option<&[usize]>) -> Offer {
         let needs = limits.needs(self);
         let most = self.most_paid(limits, objective);
         let price = &self.columns.price_micro_usd;
@@ -94,7 +95,10 @@ impl Rows {
             .into_iter()
             .filter(|row| possible(&needs, *row) != Some(0))
             .collect();
-        let kept = noticeable(self, self.undominated(&within, limits.redundancy), limits);
+        let kept = match only {
+            Some(rows) => rows.to_vec(),
+            None => noticeable(self, self.undominated(&within, limits.redundancy), limits),
+        };
         let column = |figures: &[f64]| kept.iter().map(|row| figures[*row]).collect();
         let columns = &self.columns;
         let mut offer = Offer {

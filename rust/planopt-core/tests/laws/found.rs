@@ -130,7 +130,7 @@ proptest! {
             budget_micro_usd: Some(budget * 1_000_000),
             ..Limits::default()
         };
-        let offer = rows.offer(&limits, objective);
+        let offer = rows.offer(&limits, objective, None);
         let alone = rows.best_alone(|_| true, &limits, objective);
         prop_assert_eq!(offer.alone.is_some(), alone.is_some());
         if let (Some(offered), Some(alone)) = (offer.alone, alone) {

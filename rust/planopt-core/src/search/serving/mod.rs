@@ -22,6 +22,6 @@ pub use self::pools::{
 };
 pub use self::reduce::{Aim, Demand};
 pub use self::settle::{
-    Bought, Buyer, Ended, Guessed, Ran, Settled, SettledPart, Settling, settle,
+    Bought, Buyer, Ended, Ran, Rated, Settled, SettledPart, Settling, columns, settle,
 };
 pub use self::units::search;

@@ -29,6 +29,8 @@ pub struct Demand {
     /// What alone is sought, where nothing limits the purchase: then copies of the unit that is
     /// best at it are the best purchase, and of each accelerator no other one is kept.
     pub aim: Option<Aim>,
+    /// Whether every unit is kept, whatever beats or replaces it.
+    pub every: bool,
 }
 
 /// What a purchase without limits is best at.
@@ -53,6 +55,9 @@ impl Aim {
 
 /// Keeps the units that no other one replaces, and the cheapest builds; by price.
 pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<FoundUnit<'a>> {
+    if demand.every {
+        return units;
+    }
     units.sort_by(by_needs);
     let mut places: BTreeSet<usize> = match demand.aim {
         Some(aim) => best_of_each_accelerator(&units, aim),

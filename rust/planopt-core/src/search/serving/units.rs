@@ -336,6 +336,7 @@ impl Task<'_> {
             .filter(|&listing| {
                 let Listing { fronts, result, .. } = &mut listings[listing];
                 let beaten = most
+                    .filter(|_| !self.demand.every)
                     .filter(|&most| self.is_beaten(most, in_flight, &affordable[listing], fronts));
                 if let Some(most) = beaten {
                     result.covered += u64::from(most.capacity);
@@ -356,7 +357,12 @@ impl Task<'_> {
                 Err(miss) => result.miss(*miss),
                 Ok(found) => {
                     for &supply in found {
-                        self.offer(supply, in_flight, &affordable[listing], fronts);
+                        let units = self.supplying(supply, in_flight, &affordable[listing]);
+                        if self.demand.every {
+                            result.units.extend(units);
+                        } else {
+                            self.offer(units, fronts);
+                        }
                     }
                 }
             }
@@ -455,23 +461,24 @@ impl Task<'_> {
         affordable
     }
 
-    /// Puts the units of a replica on the front of their bill of materials.
-    fn offer<'a>(
+    /// Units whose replicas supply so much each.
+    fn supplying<'a>(
         &self,
         supply: Supply,
         in_flight: u32,
         units: &[(Unit<'a>, MicroUsd)],
-        fronts: &mut Fronts<'a>,
-    ) {
-        for &(unit, price) in units {
-            let found = FoundUnit::supplying(
-                supply,
-                in_flight,
-                (unit, price),
-                self.question.overlap,
-                self.assumptions,
-            );
-            let front = fronts.entry(purchase_of(&unit)).or_default();
+    ) -> impl Iterator<Item = FoundUnit<'a>> {
+        let overlap = self.question.overlap;
+        let units = units.iter();
+        units.map(move |&unit| {
+            FoundUnit::supplying(supply, in_flight, unit, overlap, self.assumptions)
+        })
+    }
+
+    /// Puts units on the front of their bill of materials.
+    fn offer<'a>(&self, units: impl Iterator<Item = FoundUnit<'a>>, fronts: &mut Fronts<'a>) {
+        for found in units {
+            let front = fronts.entry(purchase_of(&found.unit)).or_default();
             front.offer(found, |unit| unit.gives(self.demand.speed));
         }
     }

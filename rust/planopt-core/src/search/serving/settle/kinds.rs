@@ -44,6 +44,8 @@ pub struct SettledPart<'s, 'a> {
     pub accelerators: u32,
     /// Price of a unit, at most.
     pub price_cap: Option<MicroUsd>,
+    /// Whether every unit is kept, whatever replaces it.
+    pub every: bool,
     /// Assumptions.
     pub assumptions: &'s Assumptions,
 }
@@ -257,6 +259,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
         };
         let demand = Demand {
             redundancy: settling.limits.redundancy,
+            every: part.every,
             ..Demand::default()
         };
         let task = Task {

@@ -5,16 +5,18 @@
 //! purchase at the latter is cheaper than any plan that holds; one at the former is a plan. What the
 //! cheaper one uses is looked at until the two meet. Estimates only say where to look first.
 
+mod columns;
 mod fronts;
 mod judge;
 mod kinds;
 mod settling;
 
+pub use self::columns::columns;
 use self::fronts::{Column, cheapest_with_spare};
 use self::judge::{MOST_TOGETHER, Verdict};
 pub use self::kinds::SettledPart;
 use self::kinds::{Division, Kind, Kinds, OfKind, rounded};
-pub use self::settling::{Guessed, Settling};
+pub use self::settling::{Rated, Settling};
 use super::found::{FoundUnit, SearchResult};
 use super::latency::whole;
 use crate::quantity::{Exact, MicroUsd, real};
@@ -76,6 +78,10 @@ pub struct Settled<'a> {
     pub value: Option<f64>,
     /// No purchase that holds is below it.
     pub bound: Option<f64>,
+    /// Rates that runs decided to violate the SLO, of all kinds of which none above was bounded before.
+    pub refused: Vec<Rated>,
+    /// Millionths of a dollar that a unit of what is demanded costs at least, at rates not refused.
+    pub least_per_demand: Option<f64>,
     /// Simulations, and their requests.
     pub simulations: u64,
     /// Requests of all of them.
@@ -185,6 +191,7 @@ pub fn settle<'a>(
     } else {
         (Ended::Time, None)
     };
+    let (refused, least_per_demand) = (all.refused(), all.least_per_demand());
     let sum = |of: fn(&Kinds<'_, 'a>) -> u64| all.parts.iter().map(of).sum();
     let requests = sum(|part| part.judge.requests.load(Ordering::Relaxed));
     Settled {
@@ -192,6 +199,8 @@ pub fn settle<'a>(
         value: found.as_ref().map(|(bought, _)| bought.value),
         bought: found.map(|(_, runs)| runs).unwrap_or_default(),
         bound,
+        refused,
+        least_per_demand,
         simulations: settling.course.so_far().0,
         requests,
         searched,
@@ -260,6 +269,36 @@ impl<'a> Loop<'_, '_, 'a> {
         (Ended::Time, passed, bound)
     }
 
+    /// The rates that were decided to violate the SLO, each by a unit of its kind.
+    fn refused(&self) -> Vec<Rated> {
+        let mut told = BTreeSet::new();
+        let mut refused = Vec::new();
+        for (kind, unit) in &self.units {
+            let bracket = &self.kinds[*kind].bracket;
+            if bracket.violating <= bracket.fluid && told.insert(*kind) {
+                refused.push(Rated::of(self.of_part[*kind], unit, bracket.violating));
+            }
+        }
+        refused
+    }
+
+    /// Millionths of a dollar that a token per second costs at least where these are demanded, else a
+    /// user, at the rates that are not refused: the dual value of the demand, limits left out.
+    fn least_per_demand(&self) -> Option<f64> {
+        let for_tokens = self.settling.limits.tokens_per_second > 0.0;
+        let each = (0..self.units.len()).filter_map(|place| {
+            let unit = self.unit(place, At::NotViolating);
+            let supply = if for_tokens {
+                unit.tokens_per_second
+            } else {
+                real(unit.users)
+            };
+            let price = real(self.price(&unit).0.unsigned_abs());
+            (supply > 0.0 && price > 0.0).then_some(price / supply)
+        });
+        each.min_by(f64::total_cmp)
+    }
+
     /// Takes longer looks at the kinds of a purchase that shorter ones have left open, if there are any.
     fn look_closer(&mut self, bought: &Bought) -> bool {
         let kinds: BTreeSet<usize> = bought.counts.keys().map(|at| self.units[*at].0).collect();
@@ -274,17 +313,9 @@ impl<'a> Loop<'_, '_, 'a> {
     fn look_at_guess(&mut self) {
         let mut guessed: BTreeMap<usize, Option<f64>> = BTreeMap::new();
         for (kind, unit) in &self.units {
-            let hardware = &unit.unit.hardware;
-            let layout = self.kinds[*kind].layout();
-            let network = hardware.network.map(|(network, _)| network.id.as_str());
-            let same = self.settling.guess.iter().find(|guess| {
-                guess.part == self.of_part[*kind]
-                    && guess.accelerator == hardware.accelerator.id
-                    && guess.host == hardware.host.id
-                    && guess.network == network
-                    && (guess.layout.degrees(), guess.layout.pp) == (layout.degrees(), layout.pp)
-            });
-            if let Some(guess) = same {
+            let (part, layout) = (self.of_part[*kind], self.kinds[*kind].layout());
+            let mut guesses = self.settling.guess.iter();
+            if let Some(guess) = guesses.find(|guess| guess.names(part, unit, layout)) {
                 guessed.insert(*kind, guess.rate);
             }
         }
