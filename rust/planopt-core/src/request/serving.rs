@@ -154,6 +154,10 @@ pub struct GivenBatching {
 /// How far and for what is searched.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says something of its own"
+)]
 pub struct SearchOptions {
     /// Accelerators of a replica, at most.
     pub max_accelerators: u32,
