@@ -100,7 +100,6 @@ WRONG_OPTIONS = [
 ]
 
 CONTRADICTIONS = [
-    ("--redundancy host:1,switch:1", "rack:N"),
     ("--redundancy switch:1 --procurement rent", "provider"),
     ("--redundancy rack:1 --assumptions article", "blocks"),
     ("--redundancy rack:1 --max-racks 2", "racks"),

@@ -34,6 +34,13 @@ CASES: tuple[tuple[dict[str, Any], str], ...] = (
     (ASKED, "device:1,host:1,rack:1"),
     ({**ASKED, "concurrency": None, "throughput": "900tok/s"}, "host:1"),
     ({**ASKED, "model": "llama-3.1-70b", "network": "ethernet-100g-cx5"}, "switch:1"),
+    # Neither implies the other.
+    (ASKED, "device:6,host:1"),
+    (HOSTS, "device:3,host:2"),
+    (
+        {**ASKED, "model": "llama-3.1-70b", "network": "ethernet-100g-cx5"},
+        "host:2,switch:1",
+    ),
 )
 
 
@@ -105,3 +112,16 @@ def test_any_instance_may_go() -> None:
     assert all(one.hardware.terms for one in plan.deployments)
     assert (plan.totals.hosts or 0) > 1
     assert not planopt.verify(plan).mismatches
+
+
+def test_more_than_one_kind_under_a_load() -> None:
+    asked = {**ASKED, "load": None, "concurrency": None, "request_rate": "12/s"}
+    both = planopt.solve(**asked, redundancy="device:6,host:1")
+    each = [planopt.solve(**asked, redundancy=one) for one in ("device:6", "host:1")]
+
+    assert not planopt.verify(both).mismatches
+    assert (both.price_usd or 0.0) >= max(one.price_usd or 0.0 for one in each)
+    assert {each.domain: each.losses for each in both.failures} == {
+        "device": 6,
+        "host": 1,
+    }

@@ -127,9 +127,8 @@ pub(super) fn question(
     })
 }
 
-/// What may fail. Refuses failures of what a plan does not know: what a provider puts together, and who shares a
-/// switch that is sold by its ports. Of two kinds of which neither implies the other each pair of
-/// sizes would be a programme.
+/// What may fail. Refuses failures of what a plan does not know: what a provider puts together, and
+/// who shares a switch that is sold by its ports.
 fn redundancy(
     reader: &mut Reader,
     catalog: &Catalog,
@@ -137,12 +136,6 @@ fn redundancy(
     request: &Request,
 ) -> Redundancy {
     let redundancy = request.promises.redundancy;
-    if redundancy.failures().count() > 1 {
-        let one = "neither of these failures implies the other, and a plan is made for one of them";
-        let accepted =
-            "rack:N, which implies host:N and switch:N, or host:N, which implies device:N";
-        reader.wrong(code::CONTRADICTION, "redundancy", one, accepted);
-    }
     if redundancy.rack > 0 {
         reader.out_of_place(
             &["max_racks"],

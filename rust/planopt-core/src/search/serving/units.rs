@@ -114,6 +114,22 @@ pub(super) struct Candidate<'r, 'a> {
     pub(super) most: Option<Most>,
 }
 
+/// Units of one hardware with their prices, by the hosts and accelerators of a replica: whoever
+/// buys does not ask how these are divided.
+pub(super) struct Prices<'a> {
+    hardware: Hardware<'a>,
+    known: BTreeMap<(u32, u32), (Vec<(Unit<'a>, MicroUsd)>, bool)>,
+}
+
+impl<'a> Prices<'a> {
+    pub(super) fn of(hardware: Hardware<'a>) -> Self {
+        Self {
+            hardware,
+            known: BTreeMap::new(),
+        }
+    }
+}
+
 /// Finds the units of `space` that meet `goal`, at most `accelerators` to a replica and none
 /// dearer than `price_cap`. The result does not depend on the number of threads; it stops early,
 /// and says so, once `course` is told to.
@@ -165,7 +181,7 @@ type Fronts<'a> = BTreeMap<Purchase, Front<FoundUnit<'a>>>;
 /// Where hosts of one kind are bought with one network, and the best of what was found there.
 struct Listing<'a> {
     place: usize,
-    hardware: Hardware<'a>,
+    prices: Prices<'a>,
     fronts: Fronts<'a>,
     result: SearchResult<'a>,
 }
@@ -285,7 +301,7 @@ impl Task<'_> {
             .iter()
             .map(|(place, system)| Listing {
                 place: *place,
-                hardware: system.parts(),
+                prices: Prices::of(system.parts()),
                 fronts: Fronts::new(),
                 result: SearchResult::default(),
             })
@@ -293,7 +309,7 @@ impl Task<'_> {
         let mut candidates = self.candidates(system, &fabric, prepared, |placement| {
             let listings = listings.iter_mut();
             listings
-                .map(|listing| self.affordable(listing.hardware, placement, &mut listing.result))
+                .map(|listing| self.affordable(&mut listing.prices, placement, &mut listing.result))
                 .collect()
         });
         // Those that may supply most come first: the others are then seen to be beaten.
@@ -438,27 +454,35 @@ impl Task<'_> {
     /// The units of a placement whose price is within the cap.
     pub(super) fn affordable<'a>(
         &self,
-        hardware: Hardware<'a>,
+        prices: &mut Prices<'a>,
         placement: Placement,
         result: &mut SearchResult<'a>,
     ) -> Vec<(Unit<'a>, MicroUsd)> {
-        let mut affordable = Vec::new();
-        let mut priced = false;
-        Unit::all(hardware, placement, self.assumptions.switch_sale, |unit| {
-            if let Some(price) = unit.price() {
-                priced = true;
-                if self.price_cap.is_none_or(|cap| price <= cap) {
-                    affordable.push((unit, price));
-                } else {
-                    result.is_cut_by_price = true;
+        let hardware = prices.hardware;
+        let bought = (placement.hosts, placement.accelerators());
+        let known = prices.known.entry(bought);
+        let (affordable, is_too_dear) = known.or_insert_with(|| {
+            let mut affordable = Vec::new();
+            let mut is_cut = false;
+            Unit::all(hardware, placement, self.assumptions.switch_sale, |unit| {
+                if let Some(price) = unit.price() {
+                    if self.price_cap.is_none_or(|cap| price <= cap) {
+                        affordable.push((unit, price));
+                    } else {
+                        is_cut = true;
+                    }
                 }
-            }
+            });
+            result.is_cut_by_price |= is_cut;
+            let is_too_dear = is_cut && affordable.is_empty();
+            (affordable, is_too_dear)
         });
-        if priced && affordable.is_empty() {
+        if *is_too_dear {
             result.covered += 1;
             result.rejected.price += 1;
         }
-        affordable
+        let of_placement = |&(unit, price)| (Unit { placement, ..unit }, price);
+        affordable.iter().map(of_placement).collect()
     }
 
     /// Units whose replicas supply so much each.

@@ -14,7 +14,7 @@ use crate::search::serving::found::{FoundUnit, SearchResult};
 use crate::search::serving::goal::{Goal, LatencyGoal};
 use crate::search::serving::latency::{LEAST_LOAD, Most, Supply, alone, supply, whole};
 use crate::search::serving::reduce::{Demand, reduce};
-use crate::search::serving::units::{Candidate, Divisions, Task};
+use crate::search::serving::units::{Candidate, Divisions, Prices, Task};
 use crate::serving::engine::{
     EngineLimits, LoadReport, Remembered, ReplicaSteps, SessionsKept, StepSeconds, StepTable,
     StepTime, StepWork, limits,
@@ -279,10 +279,12 @@ impl<'s, 'a> Kinds<'s, 'a> {
             .map(|(line, systems)| {
                 let mut result = SearchResult::default();
                 let prepared = &all.prepared[line.prepared].1;
+                let prices = systems.iter().map(|system| Prices::of(system.parts()));
+                let mut prices: Vec<_> = prices.collect();
                 let affordable = |placement| {
-                    let listings = systems.iter();
+                    let listings = prices.iter_mut();
                     listings
-                        .map(|system| task.affordable(system.parts(), placement, &mut result))
+                        .map(|listing| task.affordable(listing, placement, &mut result))
                         .collect()
                 };
                 let candidates = task.candidates(&line.system, &line.fabric, prepared, affordable);
