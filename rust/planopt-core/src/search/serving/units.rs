@@ -114,11 +114,14 @@ pub(super) struct Candidate<'r, 'a> {
     pub(super) most: Option<Most>,
 }
 
+/// Units within the cap, and whether there are some but all are dearer.
+type Priced<'a> = (Vec<(Unit<'a>, MicroUsd)>, bool);
+
 /// Units of one hardware with their prices, by the hosts and accelerators of a replica: whoever
 /// buys does not ask how these are divided.
 pub(super) struct Prices<'a> {
     hardware: Hardware<'a>,
-    known: BTreeMap<(u32, u32), (Vec<(Unit<'a>, MicroUsd)>, bool)>,
+    known: BTreeMap<(u32, u32), Priced<'a>>,
 }
 
 impl<'a> Prices<'a> {
