@@ -313,6 +313,12 @@ def elementwise_time(width: int, step: Step, rank: Rank) -> Duration:
     ).slower(rank.compute.engine.prefill_factor if step.chunk else 1.0)
 
 
+def mixes_tokens(operation: Operation) -> bool:
+    """Return whether it brings tokens together: a layer has one of these."""
+    mixes = isinstance(operation, Attention | LatentAttention | StateSpace)
+    return mixes and not (isinstance(operation, Attention) and operation.indexes)
+
+
 # Section 3, small kernels.
 @formula(
     "layer_overhead for each layer, in place of the launches of small kernels",
@@ -322,9 +328,7 @@ def elementwise_time(width: int, step: Step, rank: Rank) -> Duration:
 def small_kernels(operation: Operation, rank: Rank) -> list[Duration]:
     """Return the time of a layer's small kernels beside what mixes its tokens."""
     seconds = rank.compute.engine.layer_overhead
-    mixes = isinstance(operation, Attention | LatentAttention | StateSpace)
-    mixes = mixes and not (isinstance(operation, Attention) and operation.indexes)
-    if seconds is None or not mixes:
+    if seconds is None or not mixes_tokens(operation):
         return []
     return [Duration(0.0, 0.0, seconds, launch=seconds)]
 

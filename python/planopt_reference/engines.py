@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference import units
+
+if TYPE_CHECKING:
+    from planopt_reference.hardware import Accelerator
 
 __all__ = ["KERNELS", "Engine", "engine_from_table"]
 
@@ -37,14 +40,29 @@ class Engine:
     """Seconds; none leaves those of the kernels' table."""
     layer_overhead: float | None = None
     """Seconds of all small kernels of a layer; none leaves the launch of each."""
+    dependent_launch: float = 0.0
+    """Seconds of these that kernels save which start before those before them end."""
     per_sequence: float = 0.0
     """Seconds of a step for each sequence that gains a token."""
-    streamed: float = 0.0
-    """Seconds of sending it, beside the steps and one token after another."""
     prompt_launch: float = 0.0
     """Seconds of each operation and message of a step that reads prompts, at least."""
     prefill_factor: float = 1.0
     """Time of products and attention of such a step over that of the best kernels."""
+    steps: Table = field(default_factory=dict)
+    """What is taken into steps by the memory of accelerators, as the file has it."""
+
+    def graph_tokens(self, accelerator: Accelerator) -> int:
+        """Return the tokens of the largest step of prompts that a graph is of."""
+        reached = [
+            (units.quantity(each.get("memory", "0 GiB"), "bytes"), each)
+            for each in self.steps.values()
+            if accelerator.model_id not in each.get("except", ())
+        ]
+        held = [(least, each) for least, each in reached if least <= accelerator.memory]
+        if not held:
+            return 0
+        _, of_most = max(held, key=lambda pair: pair[0])
+        return units.count(of_most.get("graph_tokens", 0))
 
 
 KERNELS: Final = Engine()
@@ -63,7 +81,8 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "step_overhead": units.seconds,
     "layer_overhead": units.seconds,
     "per_sequence": units.seconds,
-    "streamed": units.seconds,
+    "dependent_launch": units.seconds,
+    "steps": _as_it_is,
     "prompt_launch": units.seconds,
 }
 

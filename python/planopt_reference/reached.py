@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from planopt_reference import units
@@ -54,9 +54,14 @@ class Compute:
     """Section `[compute]` with what is laid over it, as an engine runs it."""
 
     def __init__(
-        self, table: Table, engine: Engine = KERNELS, own: OwnKernels | None = None
+        self,
+        table: Table,
+        engine: Engine = KERNELS,
+        own: OwnKernels | None = None,
+        graph_tokens: int = 0,
     ) -> None:
         self._table = table
+        self.graph_tokens = graph_tokens
         self._products: dict[tuple[str | None, bool], Products] = {}
         self.engine = engine
         self.own = own
@@ -205,8 +210,15 @@ class Reached:
         own = self.table.get("accelerators", {}).get(accelerator.model_id)
         family = self.table.get("families", {}).get(accelerator.family, {})
         table = _laid_over(general, family if own is None else own)
-        own = own_kernels(self.engine.kernels, accelerator.family)
-        return Compute(table, self.engine, own)
+        kernels = own_kernels(self.engine.kernels, accelerator.family)
+        name = accelerator.family if own is None else accelerator.model_id
+        engine = self.engine
+        if engine.layer_overhead is not None and name in self.table.get(
+            "dependent_launches", ()
+        ):
+            layer = max(engine.layer_overhead - engine.dependent_launch, 0.0)
+            engine = replace(engine, layer_overhead=layer)
+        return Compute(table, engine, kernels, engine.graph_tokens(accelerator))
 
     # Section 4, Scale-up.
     def scale_up(self, link: str | None) -> ScaleUp:

@@ -13,6 +13,7 @@ from planopt_reference.architecture import model_from_table
 from planopt_reference.communication import Fabric, all_reduce, pipeline_hops
 from planopt_reference.compute import (
     distinct_matrices,
+    mixes_tokens,
     operation_times,
     small_kernels,
 )
@@ -207,11 +208,13 @@ def around_a_layer(step: Step, rank: Rank) -> float:
 # Serving, section 2: kernels of an operation that are more than one.
 _OF_LATENT_ATTENTION: Final = 9
 _OF_EXPERTS: Final = 4
+_OF_DELTA_RULE: Final = 10
 
 
 # Serving, section 2: "takes at least `compute.prompt_launch` for each".
 @formula(
-    "prompt_launch times the kernels and messages of a stage that reads prompts",
+    "prompt_launch times the kernels and messages of a stage that reads prompts, two "
+    "a layer where graphs are captured of its tokens",
     section="2",
     page="serving.md",
     unit="s",
@@ -220,6 +223,11 @@ def launch_seconds(stage: Stage, step: Step, rank: Rank) -> float:
     """Return the seconds of launching a stage, one by one where prompts are read."""
     if not step.chunk:
         return 0.0
+    if step.tokens <= rank.compute.graph_tokens:
+        # The attention of each layer, and the piece of a graph before it.
+        return (
+            rank.compute.engine.prompt_launch * 2 * sum(map(mixes_tokens, stage.body))
+        )
     launched = [*stage.body, *stage.head]
     # Exchanges about experts and about contexts.
     exchanges = [
@@ -240,6 +248,8 @@ def kernels(launched: Operation) -> int:
         return _OF_LATENT_ATTENTION
     if isinstance(launched, MatMul) and is_choice(launched):
         return _OF_EXPERTS
+    if isinstance(launched, StateSpace) and launched.corrects:
+        return _OF_DELTA_RULE
     return 1
 
 
@@ -337,7 +347,7 @@ def stage_parts(
 # Section 6, turn and step.
 @formula(
     "turn = step_overhead + b per_sequence + sum_j stage_j + hops; "
-    "step = max(turn, in_flight max_j stage_j, in_flight b streamed)",
+    "step = max(turn, in_flight max_j stage_j)",
     section="6",
     unit="s",
     reads=("compute.step_overhead",),
@@ -367,8 +377,7 @@ def step_time(
     ]
     turn = _turn(parts, step, model, rank, links, decoding)
     slowest = max(stage.seconds for stage in parts)
-    sent = decoding * rank.compute.engine.streamed
-    waiting = max(0.0, in_flight * max(slowest, sent) - turn.seconds)
+    waiting = max(0.0, in_flight * slowest - turn.seconds)
     return StepTime(step=turn.seconds + waiting, turn=turn, waiting=waiting)
 
 

@@ -58,6 +58,46 @@ def test_one_user_waits_for_chunks_of_his_prompt_and_for_single_steps() -> None:
     assert abs(spread) < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("engine", "accelerator", "tokens", "sequences"),
+    [
+        ("vllm", "rtx-4090", 2048, 256),
+        ("vllm", "a100-sxm-80", 2048, 256),
+        ("vllm", "a800-sxm-80", 8192, 1024),
+        ("vllm", "h100-sxm", 8192, 1024),
+        ("sglang", "rtx-4090", 2048, 2048),
+        ("sglang", "l40s", 4096, 2048),
+        ("sglang", "h200-sxm", 8192, 2048),
+        ("sglang", "b200", 16_384, 2048),
+    ],
+)
+def test_an_engine_takes_into_a_step_what_it_does_on_such_cards(
+    engine: str, accelerator: str, tokens: int, sequences: int
+) -> None:
+    card = {"model": "llama-3.1-8b", "accelerator": accelerator, "tp": 1}
+    card["weights"] = "bf16"
+    run = {"requests": 10, "doors_close": True}
+    (limits,) = simulate(closed(1), run, engine=engine, **card)["engines"]
+    assert (limits["token_budget"], limits["max_sequences"]) == (tokens, sequences)
+    told = {"token_budget": 512, "max_sequences": 8}
+    (limits,) = simulate(closed(1), run, engine=engine, **card, **told)["engines"]
+    assert (limits["token_budget"], limits["max_sequences"]) == (512, 8)
+
+
+def test_prompts_that_a_graph_was_captured_for_are_not_launched_one_by_one() -> None:
+    catalog = open_catalog((), "calibrated")
+
+    def seconds(prompt: int, **options: int) -> float:
+        asked = {**EIGHT_H100, "prompt": prompt, "engine": "vllm", **options}
+        found = catalog.ask("evaluate_serving", asked, ServingEvaluation)
+        return found.prefill.seconds or 0.0
+
+    # vLLM captures steps of up to 512 tokens unless it is told.
+    assert seconds(512) < 0.7 * seconds(512, graph_tokens=1)
+    assert seconds(513) == seconds(513, graph_tokens=1)
+    assert seconds(513, graph_tokens=2048) < 0.7 * seconds(513)
+
+
 def test_more_users_wait_longer_and_get_more_done() -> None:
     reports = [
         simulate(closed(users), {"requests": 10 * users, "doors_close": True})["report"]

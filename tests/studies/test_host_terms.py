@@ -21,7 +21,7 @@ else:
 
 _FILE = bundled_folder() / "assumptions" / "calibrated.toml"
 _ENGINES = tomllib.loads(_FILE.read_text(encoding="utf-8"))["engines"]
-_NOT_FITTED = {"token_budget", "policy", "experts", "memory", "host_cache"}
+_NOT_FITTED = {"steps", "policy", "experts", "memory", "host_cache"}
 
 
 @pytest.mark.parametrize("engine", [*SERVERS, USUAL])

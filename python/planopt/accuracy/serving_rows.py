@@ -134,10 +134,9 @@ class ServingRow(Struct, frozen=True, kw_only=True):
     """Steps that prompts wait at most while others decode, to be read together."""
     batch_wait_share: Share | None = None
     """Of the tokens of a step, that ends the wait."""
-    stream_interval: Count | None = None
-    """Tokens sent together; empty for each, or for all where nobody waits for one."""
-    cuda_graph: Literal["", "none", "partial", "full"] = ""
-    """Empty where it is not told; not used by predictions yet."""
+    graph_tokens: Count | None = None
+    """Tokens of the largest step with prompts that a graph was captured for, 1 of none;
+    empty for the engine's own."""
     kernel_family: str = ""
     """Of the experts' products, where told; not used by predictions yet."""
     decode_tokens_per_second: Figure | None = None
@@ -187,13 +186,6 @@ class ServingRow(Struct, frozen=True, kw_only=True):
         return Sizes(kind="independent", prompt=prompts, output=outputs)
 
     @property
-    def sent_together(self) -> int | None:
-        """Tokens of an answer that are sent together: all where nobody waits."""
-        if self.stream_interval is None and self.load in ("benchmark", "static"):
-            return max(self.output_tokens, 1)
-        return self.stream_interval
-
-    @property
     def scheduler(self) -> dict[str, object]:
         """Options that the engine was started with."""
         options = ((name, getattr(self, name)) for name in _STARTED_WITH)
@@ -217,7 +209,7 @@ class ServingRow(Struct, frozen=True, kw_only=True):
             **{name: getattr(self, pool + of) or 1 for name, of in _DEGREES.items()},
             "network": getattr(self, f"{pool}network") or None,
             "usable_fraction": getattr(self, f"{pool}usable_memory_share"),
-            "stream_interval": self.sent_together,
+            "graph_tokens": self.graph_tokens,
         }
         return MeasuredReplica(assumptions, asked)
 

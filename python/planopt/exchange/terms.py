@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from planopt._native import parse_quantity
 from planopt.documents.facts import Fact
 from planopt.errors import InputError
 from planopt.exchange.tool import Terms  # noqa: TC001 - read by its annotation
@@ -189,7 +191,7 @@ def _batches(
     plan: Plan, of: Candidate, evaluation: ServingEvaluation, shape: Shape
 ) -> Terms:
     slots = of.batch * of.in_flight * (2 if of.overlap == "two-batch" else 1)
-    most = max(_may_hold(plan), of.batch)
+    most = max(_may_hold(plan, of.accelerator), of.batch)
     sequences = max(slots, most * of.in_flight)
     capacity = evaluation.kv_capacity_tokens
     tokens = None if capacity is None else int(capacity / of.dp)
@@ -215,7 +217,7 @@ def _batches(
     }
 
 
-def _may_hold(plan: Plan) -> int:
+def _may_hold(plan: Plan, accelerator: str) -> int:
     """Tell how many sequences of a micro-batch the engine of a load was simulated with.
 
     So many are there in the mean (`batch`), and more when many come at once.
@@ -226,9 +228,29 @@ def _may_hold(plan: Plan) -> int:
     if isinstance(given, int) or plan.facts is None:
         return given if isinstance(given, int) else 0
     fits = plan.facts.fits.get("assumptions")
-    engine = {} if fits is None else fits.table.get("engine", {})
-    assumed = engine.get("max_sequences", 0)
-    return int(assumed["value"] if isinstance(assumed, dict) else assumed)
+    table = {} if fits is None else fits.table
+    engine = table.get("engines", {}).get(plan.request.engine_name, {})
+    memory = _bytes(
+        fact_of(plan, "accelerators", accelerator).table.get("memory", "0 GB")
+    )
+    reached = [
+        (_bytes(each.get("memory", "0 GiB")), each)
+        for each in engine.get("steps", {}).values()
+        if accelerator not in each.get("except", ())
+    ]
+    # The limits of most memory that the accelerator has, else those of any engine.
+    fits_in = [each for each in reached if each[0] <= memory]
+    own = max(fits_in, key=itemgetter(0), default=None)
+    said = (table.get("engine", {}) if own is None else own[1]).get("max_sequences", 0)
+    return int(str(_bare(said)))
+
+
+def _bytes(figure: object) -> float:
+    return parse_quantity(str(_bare(figure)), "bytes")
+
+
+def _bare(figure: object) -> object:
+    return figure["value"] if isinstance(figure, dict) else figure
 
 
 def _draft(of: Candidate) -> Terms:

@@ -89,6 +89,12 @@ TERMS: Final = (
         "off each",
     ),
     Term(
+        "dependent_launch",
+        *(8.0, 0.0, 24.0),
+        why="of these, on data-centre Blackwell: ten to twelve kernels a layer that "
+        "start before those before them end, 1-2 us each",
+    ),
+    Term(
         "step_overhead",
         *(300.0, 0.0, 1500.0),
         why="asynchronous schedulers hide it (vLLM issue 10634: 0.2-0.3 ms)",
@@ -97,11 +103,6 @@ TERMS: Final = (
         "per_sequence",
         *(8.0, 0.0, 20.0),
         why="scheduler: 12.7 us a request (vLLM 0.27.1)",
-    ),
-    Term(
-        "streamed",
-        *(10.0, 0.0, 50.0),
-        why="20 thousand chunks a second are what one Python process sends",
     ),
     Term(
         "prompt_launch",

@@ -57,13 +57,8 @@ if TYPE_CHECKING:
 # What engines do in a step unless told otherwise, as they document it, and what else is
 # known of them and not fitted.
 _KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
-    # --max-num-batched-tokens of the server on accelerators of 70 GiB and more.
-    "vllm": {"token_budget": "8192", "policy": '"decode-first"'},
-    # --chunked-prefill-size: 8192 below 160 GB; prompts and answers take turns.
-    "sglang": {"token_budget": "8192", "policy": '"prefill-first"'},
-    # max_num_tokens of trtllm-serve.
-    "trtllm": {"token_budget": "8192", "policy": '"decode-first"'},
-    "trtllm-cpp": {"token_budget": "8192", "policy": '"decode-first"'},
+    # Prompts and answers take turns.
+    "sglang": {"policy": '"prefill-first"'},
     # Products of one row by vector units (or, of many, by cuBLAS): no tile to fill.
     "gpt-fast": {"half_rows": "1.0"},
     "exllama": {"half_rows": "1.0"},

@@ -18,6 +18,7 @@ __all__ = [
     "compiles_meanwhile",
     "date_of",
     "engine_options",
+    "hides_replicas",
     "is_inferencex",
     "lengths_of",
     "parallel_of",
@@ -25,6 +26,7 @@ __all__ = [
     "source_of",
     "tells_of_drafts",
     "usable_fraction",
+    "waits_behind_a_limit",
 ]
 
 # benchmarks/*.sh: --random-range-ratio 0.8, both lengths evenly from there to 1.
@@ -37,6 +39,9 @@ _ANSWER_SPREAD: Final = 0.1
 # prefixes: first tokens come sooner than prompts can be read. Assumed: ten times.
 _ASKS_AGAIN: Final = "nvidia_"
 _PREFIX_HIT_RATE: Final = 0.9
+
+# First tokens that take so many answers are behind a limit that is not told.
+_ANSWERS: Final = 3
 
 # Runs of other tools carry the model's organisation in their names.
 _OTHERS: Final = ("meta_llama_", "nvidia_", "qwen_qwen3_32b")
@@ -81,18 +86,18 @@ _DIVIDED_FROM: Final = {
     ("fp8", "hopper", "1024", "8192", 8): (4, 128),
     ("fp8", "hopper", "8192", "1024", 8): (4, 64),
 }
-# stream_interval of TensorRT-LLM, --stream-interval of SGLang; others send each token.
-_GPT_OSS_STREAM: Final = 20
-_STREAM: Final = 10
-_STREAM_INTERVAL: Final = {
-    ("deepseek", "fp8", "blackwell"): 30,
-    ("deepseek", "fp4", "blackwell"): 10,
-    ("deepseek", "fp8", "hopper"): 10,
-    ("qwen3.5", "bf16", "blackwell"): 30,
-    ("qwen3.5", "fp8", "blackwell"): 30,
-    ("qwen3.5", "fp4", "blackwell"): 30,
-    ("qwen3.5", "fp8", "hopper"): 50,
+# Steps of prompts that graphs were captured for. max-cudagraph-capture-size of
+# gptoss_*.sh; cudagraph_mode FULL_DECODE_ONLY of 70b_*_b200.sh: none. Others have
+# vLLM's own. enable_piecewise_cuda_graph of dsr1_fp8_b200_trt.sh, up to all tokens of a
+# step, by lengths: from so many users, to fewer than so many; dsr1_fp4_b200_trt.sh has
+# them where experts are divided among eight cards.
+_CAPTURED: Final = {"gpt-oss": 2048, "llama": 1}
+_CAPTURED_FROM: Final = {
+    ("1024", "1024"): range(64, 1 << 20),
+    ("1024", "8192"): range(128, 256),
+    ("8192", "1024"): range(64, 1 << 20),
 }
+_CAPTURED_RANKS: Final = ("1024", "1024", "8", "8")
 # *_sglang*.sh: --chunked-prefill-size by model, format and family; others as DeepSeek.
 _CHUNK: Final = {
     ("deepseek", "fp4", "blackwell"): 16_384,
@@ -205,6 +210,30 @@ def _is_of_2025(row: Raw, model: str) -> bool:
     return is_first and row["mode"] == "agg" and model.startswith("deepseek")
 
 
+def hides_replicas(row: Raw, users: int) -> bool:
+    """Return whether a run's tokens tell of more replicas than its row does.
+
+    Of Qwen3-32B on GB200 a token of 2 users takes 21 to 42 ms where one takes 8, and of
+    16 as long as of 128; so do tokens of NVIDIA's checkpoints at lengths of 4000 and
+    1000.
+    """
+    alone = users == 1
+    lengths = (row["isl"], row["osl"])
+    nvidia = row["id"].startswith(_ASKS_AGAIN) and lengths == ("4000", "1000")
+    qwen = row["id"].startswith("qwen_qwen3_32b") and row["system"].startswith("gb200")
+    return nvidia or (qwen and not alone)
+
+
+def waits_behind_a_limit(row: Raw) -> bool:
+    """Return whether prompts of one pool wait for longer than three answers take.
+
+    Where every user has a place, nobody waits for more than the answer before him: the
+    engine had a limit on sequences that the row does not tell.
+    """
+    wait, token = float(row["silicon_ttft_ms"]), float(row["silicon_tpot_ms"])
+    return row["mode"] == "agg" and wait > _ANSWERS * token * int(row["osl"])
+
+
 def engine_options(
     row: Raw, model: str, users: int, attention_ranks: int = 1
 ) -> dict[str, Any]:
@@ -217,9 +246,11 @@ def engine_options(
     if row["backend"] == "sglang":
         script = _script(row, model)
         options["token_budget"] = _CHUNK.get(script, _LARGEST_CHUNK)
-        options["stream_interval"] = _STREAM_INTERVAL.get(script)
         few, many = _RECEIVE_INTERVAL.get(script, _EVERY_STEP)
         options["receive_interval"] = few if users < _FEW_USERS else many
+    if row["backend"] == "vllm":
+        captured = (_CAPTURED[of] for of in _CAPTURED if model.startswith(of))
+        options["graph_tokens"] = next(captured, None)
     return options
 
 
@@ -228,17 +259,18 @@ def _of_tensorrt_llm(
 ) -> dict[str, Any]:
     waits = row.items() >= _WAITED_FOR
     if model.startswith("gpt-oss"):
-        return {"token_budget": _GPT_OSS_TOKENS, "stream_interval": _GPT_OSS_STREAM}
+        return {"token_budget": _GPT_OSS_TOKENS}
     if model.startswith("llama"):
         waits = waits and int(row["tp_size"]) < _WHOLE_HOST
-        options = {"token_budget": _LLAMA_TOKENS, "stream_interval": _STREAM}
-        return options | (_LLAMA_WAIT if waits else {})
+        return {"token_budget": _LLAMA_TOKENS} | (_LLAMA_WAIT if waits else {})
     prompt = int(row["isl"])
     tiles = (users + prompt + 2 * _BESIDE_A_PROMPT - 1) // _BESIDE_A_PROMPT
     tokens = tiles * _BESIDE_A_PROMPT
     if not _is_of_2025(row, model):
         tokens = max(tokens, _LEAST_TOKENS)
-    options = {"token_budget": tokens, "stream_interval": _STREAM}
+    options: dict[str, Any] = {"token_budget": tokens}
+    if not _is_of_2025(row, model) and _captures_prompts(row, users):
+        options["graph_tokens"] = tokens
     if attention_ranks > 1:
         return options | {
             "batch_wait_steps": _BALANCE_STEPS,
@@ -247,6 +279,16 @@ def _of_tensorrt_llm(
     script = ("deepseek", "fp8", "blackwell")
     waits = waits and users in _WAITING_USERS and _script(row, model) == script
     return options | (_DEEPSEEK_WAIT if waits else {})
+
+
+def _captures_prompts(row: Raw, users: int) -> bool:
+    """Return whether a run of DeepSeek has graphs of its prompts."""
+    if not _is_blackwell(row):
+        return False
+    if row["precision"] == "fp8":
+        return users in _CAPTURED_FROM.get((row["isl"], row["osl"]), ())
+    lengths_and_ranks = (row["isl"], row["osl"], row["tp_size"], row.get("moe_ep_size"))
+    return lengths_and_ranks == _CAPTURED_RANKS
 
 
 def _share_of_all(ranks: int, prompt: int, tokens: int) -> float:

@@ -103,6 +103,12 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
     if not harness.tells_of_drafts(row["id"]):
         ledger.changed["not judged by: drafts are not told"] += 1
         not_judged = "all"
+    if harness.hides_replicas(row, users):
+        ledger.changed["not judged by: replicas are not told"] += 1
+        not_judged = "all"
+    if harness.waits_behind_a_limit(row):
+        ledger.changed["not judged by: the limit on sequences is not told"] += 1
+        not_judged = "all"
     columns = {
         "id": row["id"],
         "source": harness.source_of(row),

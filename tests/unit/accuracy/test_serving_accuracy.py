@@ -106,7 +106,6 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     assert harness.engine_options(row, "deepseek-v3", 16) == {
         "max_sequences": 16,
         "token_budget": 8320,
-        "stream_interval": 10,
     }
     short = row | {"isl": "1024", "tp_size": "4"}
     waits = harness.engine_options(short, "llama-3.1-70b", 16)
@@ -126,6 +125,14 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     hopper = sglang | {"system": "h200_sxm"}
     assert harness.engine_options(hopper, "glm-5", 16)["receive_interval"] == 1
     assert harness.prompts_per_user(hopper, "glm-5") == 5
+    vllm = row | {"backend": "vllm"}
+    for model, tokens in (("gpt-oss-120b", 2048), ("llama-3.1-70b", 1), ("kimi", None)):
+        assert harness.engine_options(vllm, model, 4)["graph_tokens"] == tokens
+    graphs = [harness.engine_options(row, "deepseek-v3", users) for users in (32, 64)]
+    assert not any("graph_tokens" in each for each in graphs)
+    long = row | {"system": "b200_sxm"}
+    graphs = [harness.engine_options(long, "deepseek-v3", users) for users in (32, 64)]
+    assert [each.get("graph_tokens") for each in graphs] == [None, 8320]
     assert harness.prompts_per_user(sglang, "glm-5") == 10
     assert harness.usable_fraction(sglang, "deepseek-v3", 4) == pytest.approx(0.97)
     assert harness.usable_fraction(row, "deepseek-v3", 4) is None
@@ -137,6 +144,20 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     assert not harness.date_of("dsr1_b200_trtllm_fp8_agg")
     assert harness.tells_of_drafts("dsr1_b200_trtllm_fp8_agg_1024x1024_c4_cfg75")
     assert not harness.tells_of_drafts("2026_03_25_deepseek_r1_b200_sxm_trtllm_fp8")
+
+
+def test_runs_whose_rows_do_not_tell_what_ran_are_not_judged_by() -> None:
+    row = {"id": "2026_04_06_gpt_oss_120b", "mode": "agg", "osl": "1024"}
+    row |= {"silicon_tpot_ms": "5.6", "silicon_ttft_ms": "23793"}
+    assert harness.waits_behind_a_limit(row)
+    assert not harness.waits_behind_a_limit(row | {"silicon_ttft_ms": "9000"})
+    assert not harness.waits_behind_a_limit(row | {"mode": "disagg"})
+    row |= {"system": "gb200_sxm", "isl": "2000"}
+    qwen = row | {"id": "qwen_qwen3_32b_gb200"}
+    assert [harness.hides_replicas(qwen, users) for users in (1, 2)] == [False, True]
+    assert not harness.hides_replicas(row, 2)
+    lengths = {"isl": "4000", "osl": "1000"}
+    assert harness.hides_replicas(row | lengths | {"id": "nvidia_qwen3"}, 1)
 
 
 def test_first_runs_of_deepseek_are_as_they_were_configured() -> None:

@@ -8,7 +8,8 @@ use super::assumptions::{
     EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions, ExpertKernel,
     FrameworkAssumptions, HardwareAssumptions, HardwareChanges, HopPayload, HostCache, HostTerms,
     IslandAssumptions, KernelRates, MemoryAssumptions, OwnKernels, Policy, RequestOverhead,
-    ScaleUpAssumptions, Scheduling, Spares, SwitchSale, TrainingAssumptions,
+    ScaleUpAssumptions, Scheduling, Spares, StepDefaults, StepLimits, SwitchSale,
+    TrainingAssumptions,
 };
 use super::entities::RackLines;
 use super::fields::{Fields, share};
@@ -50,6 +51,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         compute,
         accelerators,
         families,
+        dependent_launches: fields.or("dependent_launches", Vec::new(), Fields::texts),
         scheduling: Scheduling::default(),
         engines,
         kernels: None,
@@ -186,8 +188,8 @@ fn engine_shares(
         host: HostTerms {
             step_overhead: fields.or("step_overhead", step_overhead, Fields::quantity),
             layer_overhead: fields.optional("layer_overhead", Fields::quantity),
+            dependent_launch: fields.or("dependent_launch", Seconds::ZERO, Fields::quantity),
             per_sequence: fields.or("per_sequence", Seconds::ZERO, Fields::quantity),
-            streamed: fields.or("streamed", Seconds::ZERO, Fields::quantity),
             prompt_launch: fields.or("prompt_launch", Seconds::ZERO, Fields::quantity),
             prefill_factor: fields.or("prefill_factor", 1.0, factor),
         },
@@ -196,13 +198,30 @@ fn engine_shares(
             fields.section(key, |own| memory(own, Some(held)))
         }),
         scheduling: Scheduling {
-            token_budget: fields.optional("token_budget", Fields::positive),
+            steps: fields
+                .named_sections("steps", step_defaults)
+                .into_iter()
+                .map(|(_, step)| step)
+                .collect(),
             policy: fields.or("policy", Policy::default(), |fields, key| {
                 fields.choice(key, POLICIES)
             }),
             host_cache: fields.or("host_cache", HostCache::default(), |fields, key| {
                 fields.section(key, host_cache)
             }),
+        },
+    }
+}
+
+/// What is taken into a step on accelerators of so much memory and more; of any where none is said.
+fn step_defaults(fields: &mut Fields<'_>) -> StepDefaults {
+    StepDefaults {
+        memory: fields.or("memory", Bytes::ZERO, Fields::quantity),
+        except: fields.or("except", Vec::new(), Fields::texts),
+        limits: StepLimits {
+            token_budget: fields.optional("token_budget", Fields::positive),
+            max_sequences: fields.optional("max_sequences", Fields::positive),
+            graph_tokens: fields.optional("graph_tokens", Fields::positive),
         },
     }
 }

@@ -37,7 +37,7 @@ pub use self::assumptions::{
     ExpertKernel, FrameworkAssumptions, HardwareAssumptions, HardwareChanges, HopPayload,
     HostCache, HostTerms, IslandAssumptions, KernelRates, KvConnector, MemoryAssumptions,
     OwnKernels, Policy, ProductAssumptions, Products, RequestOverhead, ScaleUpAssumptions,
-    Scheduling, Spares, SwitchSale, TrainingAssumptions,
+    Scheduling, Spares, StepDefaults, StepLimits, SwitchSale, TrainingAssumptions,
 };
 pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};

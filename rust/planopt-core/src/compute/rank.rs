@@ -19,6 +19,8 @@ pub struct RankBlock {
     more_kernels: u32,
     /// Small kernels of a layer, where an engine has a figure for all of them.
     small_kernels: Seconds,
+    /// Operations that mix tokens: one a layer.
+    mixing: u32,
     /// Bytes of its parameters.
     pub weights: Bytes,
     /// Bytes of the adapters beside them.
@@ -265,6 +267,7 @@ impl RankBlock {
             operations: Vec::with_capacity(operations.len()),
             more_kernels: 0,
             small_kernels: Seconds::ZERO,
+            mixing: 0,
             weights: Bytes::ZERO,
             adapters: Bytes::ZERO,
             all_reduce_bytes_per_token: Vec::new(),
@@ -338,6 +341,7 @@ impl RankBlock {
             }
             if operation.work.mixes_tokens() {
                 block.small_kernels += rates.compute.host.layer_overhead.unwrap_or_default();
+                block.mixing += 1;
             }
         }
         block
@@ -399,8 +403,12 @@ impl RankBlock {
         )
     }
 
-    /// Kernels and messages that a host launches where no graph does.
-    pub fn launches(&self) -> f64 {
+    /// Kernels and messages that a host launches: all where no graph was captured, else the attention
+    /// of each layer and the piece of the graph before it.
+    pub fn launches(&self, captured: bool) -> f64 {
+        if captured {
+            return 2.0 * f64::from(self.mixing);
+        }
         let divided = |cache: &&Cache| cache.shared_by > 1;
         let of_contexts = self.caches.iter().filter(divided).count();
         let messages = self.all_reduce_bytes_per_token.len() + self.exchanges.len() + of_contexts;

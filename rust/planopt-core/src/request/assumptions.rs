@@ -37,7 +37,7 @@ impl Engine {
                     .collect();
                 return Err(vec![unknown_name("engine", name, names.join(", "))]);
             };
-            assumptions.under(&engine.streaming(self.stream_interval));
+            assumptions.under(&engine);
         }
         if let Some(share) = self.usable_fraction {
             if !(share > 0.0 && share <= 1.0) {
@@ -51,6 +51,9 @@ impl Engine {
         }
         if let Some(tokens) = self.step_tokens {
             assumptions.step_of(tokens);
+        }
+        if let Some(tokens) = self.graph_tokens {
+            assumptions.capture(tokens);
         }
         if let Some(class) = &self.pcie_all_reduce {
             const CLASSES: [&str; 3] = ["default", "slow", "good"];

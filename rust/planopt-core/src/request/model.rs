@@ -96,8 +96,8 @@ pub struct Engine {
     pub pcie_all_reduce: Option<String>,
     /// Tokens of a step of an engine that reads prompts in chunks of so many.
     pub step_tokens: Option<u32>,
-    /// Tokens of an answer that go to its user together.
-    pub stream_interval: Option<u32>,
+    /// Tokens of the largest step with prompts that a graph was captured for.
+    pub graph_tokens: Option<u32>,
     /// How many times longer than predicted steps take, by accelerator.
     pub slower: BTreeMap<String, f64>,
 }

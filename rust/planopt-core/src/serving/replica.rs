@@ -5,7 +5,7 @@
 use super::evaluation::{Decode, Mixed, Prefill};
 use super::offload::{Offloaded, exposed_reading, offloaded, reading_line};
 use super::parts::TimeParts;
-use crate::catalog::{Accelerator, Assumptions, HostTerms, OwnKernels};
+use crate::catalog::{Accelerator, Assumptions, HostTerms, OwnKernels, StepLimits};
 use crate::compute::{OperationTime, Rank, RankBlock, Step};
 use crate::hardware::Fabric;
 use crate::load::serving::{Offload, Overlap, Question};
@@ -34,6 +34,7 @@ pub struct Replica<'a> {
     /// Kernels of the engine's own, if it has some.
     own: Option<OwnKernels>,
     step_tokens: f64,
+    step_limits: StepLimits,
     /// How many times longer than predicted its steps are taken to be.
     slower: f64,
 }
@@ -102,6 +103,7 @@ impl<'a> Replica<'a> {
             prompt_chunk: reached.prompt_chunk,
             own,
             step_tokens: f64::from(assumptions.memory.workspace_tokens),
+            step_limits: assumptions.scheduling.limits_on(accelerator),
             slower: assumptions.slower(accelerator),
         }
     }
@@ -133,8 +135,7 @@ impl<'a> Replica<'a> {
         let batch = f64::from(batching.batch);
         let in_flight = f64::from(batching.in_flight);
         let path = self.path(Step::decode(batch, real(self.question.context)));
-        let sent = self.host.streamed * (batch * in_flight);
-        let step_seconds = path.step_seconds(in_flight).max(sent);
+        let step_seconds = path.step_seconds(in_flight);
         let gained = self.question.tokens_per_step();
         let tpot_seconds = step_seconds * (self.question.overlap.resident() / gained);
         Decode {
@@ -223,10 +224,9 @@ impl<'a> Replica<'a> {
         self.placement.degrees.dp
     }
 
-    /// What the front end of the engine takes to send what one sequence has gained in a step: it does so
-    /// beside the steps, one token after another.
-    pub fn streamed(&self) -> Seconds {
-        self.host.streamed
+    /// What its engine takes into a step unless it is told.
+    pub fn step_limits(&self) -> StepLimits {
+        self.step_limits
     }
 
     /// Ranks that divide contexts.
@@ -528,7 +528,8 @@ impl Replica<'_> {
         }
         messages += self.contexts(block, step);
         let launches = if step.prompts > 0.0 {
-            self.host.prompt_launch * block.launches()
+            let captured = self.step_limits.graph_tokens.map_or(0.0, f64::from) >= tokens;
+            self.host.prompt_launch * block.launches(captured)
         } else {
             Seconds::ZERO
         };

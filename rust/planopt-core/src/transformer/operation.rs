@@ -43,6 +43,11 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Whether states are updated by what they lack of a value.
+    pub fn is_delta(self) -> bool {
+        matches!(self, Self::GatedDelta | Self::KimiDelta)
+    }
+
     /// Its name in a model file.
     pub fn name(self) -> &'static str {
         match self {
@@ -220,12 +225,18 @@ const OF_LATENT_ATTENTION: u32 = 9;
 /// quantised or activated, multiplied and summed (`fused_moe.py` of vLLM).
 const OF_EXPERTS: u32 = 4;
 
+/// Kernels of a delta rule over a prompt: convolution, norms of queries and keys, gates, and six of the
+/// rule by chunks: sums of decays, products of keys, their inverse, what is written, states, outputs
+/// (`chunk_gated_delta_rule_fwd` of flash-linear-attention).
+const OF_DELTA_RULE: u32 = 10;
+
 impl Work {
     /// Kernels that a host launches for it where no graph of them does.
     pub fn kernels(&self) -> u32 {
         match self {
             Self::LatentAttention { .. } => OF_LATENT_ATTENTION,
             Self::MatMul { experts, .. } if *experts > 1 => OF_EXPERTS,
+            Self::StateSpace(mixer) if mixer.rule.is_delta() => OF_DELTA_RULE,
             _ => 1,
         }
     }

@@ -152,7 +152,6 @@ pub(crate) fn case(number: u64) -> Case {
         batch_wait: BatchWait::default(),
         tiers: [None; TIERS],
         router: Router::default(),
-        streamed: 0.0,
     };
     let sizes = Sizes::Independent {
         prompt: dice.lengths(prompt_mean),

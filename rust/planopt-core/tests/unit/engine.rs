@@ -598,44 +598,6 @@ fn a_percentile_of_tokens_is_of_who_got_tokens_behind_the_first() {
     assert!(late(0.99 * seen.tpot_seconds.p95).0 >= 0.05);
 }
 
-/// A front end sends one token after another, beside the steps: where it takes longer for all users
-/// than a step does it is the server, and first tokens wait behind what is not sent yet.
-#[test]
-fn tokens_wait_for_a_front_end_that_is_slower_than_the_steps() {
-    const USERS: u32 = 64;
-    const OUTPUT: u32 = 200;
-    let closed = load(
-        Arrivals::Closed {
-            users: USERS,
-            think_seconds: 0.0,
-            start: Start::Spread,
-        },
-        Lengths::Fixed { tokens: 10 },
-        Lengths::Fixed { tokens: OUTPUT },
-    );
-    let step = AffineStep {
-        fixed: 0.01,
-        ..AffineStep::default()
-    };
-    let sending = |streamed| {
-        let limits = EngineLimits {
-            streamed,
-            ..EngineLimits::default()
-        };
-        on_one(&step, limits, &closed, run(4_000))
-    };
-    let (none, quick, slow) = (sending(0.0), sending(1e-5), sending(5e-4));
-    // Behind 64 tokens at most, and who asks again then has missed the beginning of a step.
-    let behind = f64::from(USERS) * 1e-5 + step.fixed;
-    assert!(quick.ttft_seconds.mean - none.ttft_seconds.mean < behind);
-    close(quick.tpot_seconds.mean, none.tpot_seconds.mean, 1e-2);
-    close(slow.tokens_per_second, 1.0 / 5e-4, 0.02);
-    let answer = slow.ttft_seconds.mean + f64::from(OUTPUT - 1) * slow.tpot_seconds.mean;
-    close(answer, f64::from(USERS * OUTPUT) * 5e-4, 0.02);
-    assert!(slow.ttft_seconds.mean > 20.0 * none.ttft_seconds.mean);
-    assert!(slow.tpot_seconds.mean < f64::from(USERS) * 5e-4);
-}
-
 #[test]
 fn an_engine_that_looks_seldom_lets_who_arrives_wait_for_decoding_steps() {
     let seldom = EngineLimits {

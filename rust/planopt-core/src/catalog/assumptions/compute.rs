@@ -3,8 +3,9 @@
 use super::memory::MemoryAssumptions;
 use super::own_kernels::EngineKernels;
 use super::scheduling::{CacheDisks, Policy};
+use crate::catalog::entities::Accelerator;
 use crate::format::Format;
-use crate::quantity::Seconds;
+use crate::quantity::{Bytes, Seconds};
 
 /// What matrix products in one format reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,11 +123,11 @@ pub struct HostTerms {
     pub step_overhead: Seconds,
     /// All small kernels of a layer, in place of the launch of each.
     pub layer_overhead: Option<Seconds>,
+    /// What kernels of a layer save that start before those before them end, where accelerators can
+    /// (programmatic dependent launch).
+    pub dependent_launch: Seconds,
     /// Scheduling and sampling of each sequence that gains a token.
     pub per_sequence: Seconds,
-    /// Sending what each of them has gained, one after another and beside the steps: every token, or a
-    /// share where several go together.
-    pub streamed: Seconds,
     /// Launch of each kernel of a step that reads prompts, whose shapes no graph was captured for:
     /// so long at least is such a step.
     pub prompt_launch: Seconds,
@@ -140,10 +141,20 @@ impl HostTerms {
         Self {
             step_overhead,
             layer_overhead: None,
+            dependent_launch: Seconds::ZERO,
             per_sequence: Seconds::ZERO,
-            streamed: Seconds::ZERO,
             prompt_launch: Seconds::ZERO,
             prefill_factor: 1.0,
+        }
+    }
+
+    /// The same where kernels start before those before them end.
+    #[must_use]
+    pub fn launching_dependently(self) -> Self {
+        let shorter = |layer: Seconds| (layer - self.dependent_launch).max(Seconds::ZERO);
+        Self {
+            layer_overhead: self.layer_overhead.map(shorter),
+            ..self
         }
     }
 }
@@ -165,13 +176,6 @@ impl RequestOverhead {
 }
 
 impl EngineShares {
-    /// The same where so many tokens of an answer go to its user together; each does by default.
-    #[must_use]
-    pub fn streaming(mut self, interval: Option<u32>) -> Self {
-        self.host.streamed = self.host.streamed * (1.0 / f64::from(interval.unwrap_or(1).max(1)));
-        self
-    }
-
     /// Families of kernels that it runs for experts with weights in a format.
     fn preferred(&self, format: Option<Format>) -> &[ExpertKernel] {
         self.experts
@@ -182,14 +186,49 @@ impl EngineShares {
 }
 
 /// What an engine does in a step, unless it is told otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Scheduling {
-    /// Tokens of a step.
-    pub token_budget: Option<u32>,
+    /// What it takes into a step on accelerators of so much memory and more.
+    pub steps: Vec<StepDefaults>,
     /// Who goes first.
     pub policy: Policy,
     /// What it does with caches in the host's memory.
     pub host_cache: HostCache,
+}
+
+impl Scheduling {
+    /// What it takes into a step on `accelerator`: of the most memory that this has.
+    pub fn limits_on(&self, accelerator: &Accelerator) -> StepLimits {
+        let reached = self.steps.iter().filter(|step| {
+            let excepted = step.except.iter().any(|id| id == accelerator.model_id());
+            accelerator.memory.0 >= step.memory.0 && !excepted
+        });
+        reached
+            .max_by(|one, other| one.memory.0.total_cmp(&other.memory.0))
+            .map_or_else(StepLimits::default, |step| step.limits)
+    }
+}
+
+/// What an engine takes into a step on accelerators of some memory.
+#[derive(Clone, Debug)]
+pub struct StepDefaults {
+    /// The least that they have.
+    pub memory: Bytes,
+    /// Accelerators that it does not hold for.
+    pub except: Vec<String>,
+    /// What is taken.
+    pub limits: StepLimits,
+}
+
+/// What an engine takes into a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StepLimits {
+    /// Tokens.
+    pub token_budget: Option<u32>,
+    /// Sequences.
+    pub max_sequences: Option<u32>,
+    /// Tokens of the largest step with prompts that a graph was captured for.
+    pub graph_tokens: Option<u32>,
 }
 
 /// What an engine does with caches that it keeps in the host's memory.

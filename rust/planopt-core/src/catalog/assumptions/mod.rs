@@ -14,7 +14,7 @@ pub use self::communication::{
 pub(in crate::catalog) use self::compute::EXPERT_KERNELS;
 pub use self::compute::{
     ComputeAssumptions, EngineShares, ExpertKernel, HostCache, HostTerms, ProductAssumptions,
-    Products, RequestOverhead, Scheduling,
+    Products, RequestOverhead, Scheduling, StepDefaults, StepLimits,
 };
 pub use self::islands::IslandAssumptions;
 pub use self::memory::MemoryAssumptions;
@@ -150,6 +150,8 @@ pub struct Assumptions {
     pub accelerators: Vec<(String, ComputeAssumptions)>,
     /// The same of families of accelerators, for those that were not.
     pub families: Vec<(String, ComputeAssumptions)>,
+    /// Those of both on which engines have kernels start before those before them end.
+    pub dependent_launches: Vec<String>,
     /// What an engine does in a step, unless it is told otherwise.
     pub scheduling: Scheduling,
     /// Engines that were compared with kernels, by name.
@@ -204,14 +206,17 @@ impl Assumptions {
     pub fn under(&mut self, engine: &EngineShares) {
         self.memory = engine.memory;
         self.kernels.clone_from(&engine.kernels);
-        self.scheduling = engine.scheduling;
+        self.scheduling.clone_from(&engine.scheduling);
         self.communication.hop_overhead = engine.hop_overhead;
         if let (Some(own), Some(request)) = (&mut self.engine, engine.request) {
             own.request = request;
         }
         self.compute = self.compute.under(engine);
-        for (_, compute) in self.accelerators.iter_mut().chain(&mut self.families) {
+        for (name, compute) in self.accelerators.iter_mut().chain(&mut self.families) {
             *compute = compute.under(engine);
+            if self.dependent_launches.contains(name) {
+                compute.host = compute.host.launching_dependently();
+            }
         }
     }
 
@@ -226,6 +231,13 @@ impl Assumptions {
         let named = named.map(|(_, compute)| compute);
         for compute in named.chain([&mut self.compute]) {
             compute.prompt_chunk = Some(tokens);
+        }
+    }
+
+    /// The same with graphs of prompts captured up to so many tokens, whatever the accelerator.
+    pub fn capture(&mut self, tokens: u32) {
+        for step in &mut self.scheduling.steps {
+            step.limits.graph_tokens = Some(tokens);
         }
     }
 

@@ -166,9 +166,9 @@ mod tests {
 
     /// Fields of a door that scripts and plans fill in, and people do not type.
     const NO_OPTIONS: [&str; 16] = [
+        "engine.graph_tokens",
         "engine.slower",
         "engine.step_tokens",
-        "engine.stream_interval",
         "engine.usable_fraction",
         "hardware.owned",
         "hardware.power_limit_watts",

@@ -26,9 +26,6 @@ pub struct EngineLimits {
     pub receive_interval: u32,
     /// How long prompts wait for others.
     pub batch_wait: BatchWait,
-    /// Seconds in which the front end sends what a sequence has gained, one after another and beside the
-    /// steps: tokens wait for it where steps are quicker.
-    pub streamed: f64,
     /// Where caches are kept that it gives up, the fastest first.
     pub tiers: [Option<CacheTier>; TIERS],
     /// What stands in front of engines like it.
@@ -96,7 +93,6 @@ impl Default for EngineLimits {
             kv_policy: KvPolicy::default(),
             receive_interval: 1,
             batch_wait: BatchWait::default(),
-            streamed: 0.0,
             tiers: [None; TIERS],
             router: Router::default(),
         }

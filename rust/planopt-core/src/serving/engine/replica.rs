@@ -61,10 +61,10 @@ pub fn limits(
 ) -> EngineLimits {
     let unlimited = EngineLimits::default();
     let of_step = Some(assumptions.memory.workspace_tokens).filter(|&tokens| tokens > 0);
-    let scheduling = assumptions.scheduling;
-    let token_budget = options.token_budget.or(scheduling.token_budget).or(of_step);
-    let of_engine = assumptions.engine.map(|engine| engine.max_sequences);
-    let max_sequences = options.max_sequences.or(of_engine);
+    let usual = replica.step_limits();
+    let token_budget = options.token_budget.or(usual.token_budget).or(of_step);
+    let of_any = assumptions.engine.map(|engine| engine.max_sequences);
+    let max_sequences = options.max_sequences.or(usual.max_sequences).or(of_any);
     let resident = match overlap {
         Overlap::None => 1,
         Overlap::TwoBatch => 2,
@@ -107,14 +107,13 @@ pub fn limits(
         tiers,
         page_tokens: assumptions.memory.page_tokens,
         micro_batches: in_flight.max(1) * resident,
-        policy: options.policy.unwrap_or(scheduling.policy),
+        policy: options.policy.unwrap_or(assumptions.scheduling.policy),
         kv_policy: options.kv_policy,
         receive_interval: options.receive_interval.unwrap_or(1).max(1),
         batch_wait: BatchWait {
             steps: options.batch_wait_steps.unwrap_or(0),
             share: options.batch_wait_share.unwrap_or(1.0),
         },
-        streamed: replica.streamed().0,
         router: Router {
             routing: options.router.unwrap_or_default(),
             load_weight: options.router_load_weight.unwrap_or(LOAD_WEIGHT),

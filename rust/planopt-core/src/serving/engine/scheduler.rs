@@ -73,8 +73,6 @@ pub(super) struct Engine<'a, T> {
     accepts_from: f64,
     /// Steps that several micro-batches have been taken ahead: from where, and to where.
     ahead: Option<(Ahead, Ahead)>,
-    /// When all tokens that are out are with their users.
-    sent: f64,
     /// Sequences that lost their pages.
     pub(super) preemptions: u64,
 }
@@ -103,7 +101,6 @@ impl<'a, T: StepTime> Engine<'a, T> {
             below: std::array::from_fn(|at| (copies(at), 0.0)),
             accepts_from: 0.0,
             ahead: None,
-            sent: 0.0,
             preemptions: 0,
         }
     }
@@ -461,13 +458,11 @@ impl<'a, T: StepTime> Engine<'a, T> {
         let interval = u64::from(self.limits.receive_interval.max(1));
         self.unseen_steps = u32::try_from(looks % interval).unwrap_or(0);
         let mut pages = 0;
-        let mut tokens = 0.0;
         let busy = self
             .micro_batches
             .iter_mut()
             .filter(|each| each.decoding > 0);
         for (micro_batch, one) in busy.zip(&ahead.each) {
-            tokens += f64::from(micro_batch.decoding) * real(one.ended);
             // Who was in a step when this began has the pages for it.
             let is_first = !micro_batch.decodes && one.begun > 0;
             if is_first {
@@ -478,7 +473,6 @@ impl<'a, T: StepTime> Engine<'a, T> {
             micro_batch.doing = one.doing;
             micro_batch.decodes = matches!(one.doing, Doing::Steps(_));
         }
-        self.send(tokens, 0.0, now);
         if self.limits.kv_policy == KvPolicy::Preempt {
             self.pages.take_since(pages, now);
         }
@@ -670,8 +664,6 @@ impl<'a, T: StepTime> Engine<'a, T> {
         if self.micro_batches[index].decodes {
             self.micro_batches[index].decodes = false;
             let steps = self.land(index, now);
-            let newest = f64::from(self.micro_batches[index].decoding);
-            self.send(newest * real(steps), newest, now);
             self.micro_batches[index].step(steps);
             while let Some(ticket) = self.micro_batches[index].next_ended() {
                 let sequence = self.sequences[ticket.place as usize];
@@ -701,10 +693,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
             return;
         }
         micro_batch.reading.pop_front();
-        self.send(1.0, 1.0, now);
-        let micro_batch = &mut self.micro_batches[index];
         let sequence = &mut self.sequences[ticket.place as usize];
-        sequence.first_token.get_or_insert(self.sent);
+        sequence.first_token.get_or_insert(now);
         sequence.remaining -= 1;
         if sequence.remaining == 0 {
             let cached = sequence.cached;
@@ -714,13 +704,6 @@ impl<'a, T: StepTime> Engine<'a, T> {
             sequence.joined = micro_batch.steps;
             micro_batch.join(ticket, sequence.cached, sequence.remaining);
         }
-    }
-
-    /// Hands tokens to the front end, the last `newest` of them at `now`: it sends one after another and
-    /// falls behind where steps are quicker.
-    fn send(&mut self, tokens: f64, newest: f64, now: f64) {
-        let each = self.limits.streamed;
-        self.sent = (self.sent + tokens * each).max(now + newest * each);
     }
 
     fn answer(&mut self, place: u32, cached: u32, now: f64, answered: &mut Vec<Answered<'a>>) {
@@ -733,7 +716,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         answered.push(Answered {
             request: sequence.request,
             first_token: sequence.first_token.unwrap_or(now),
-            end: self.sent,
+            end: now,
         });
         self.free.push(place);
     }
