@@ -12,14 +12,12 @@ go on with it. The other assumptions are moved within the band one by one.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct, convert, structs
 
-from planopt._native import parse_quantity
 from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.explanations import (
     Flip,
@@ -40,7 +38,6 @@ from planopt.units import MICRO_USD, SECONDS_PER_DAY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
     from planopt.documents.explanations import Alternative
     from planopt.documents.parts import BomLine
@@ -271,29 +268,14 @@ def _other_networks(
     """Ask for networks one step slower and faster: what the network is worth."""
     if question.problem.networks or not question.had_time:
         return
-    catalog = question.catalog
-    known = catalog.list("network")
-    # What is rented has a region's; of several the first.
-    ids = {each.id for each in known}
-    network = next((each for each in networks if each in ids), None)
-    if network is None:
-        return
-    by_rate: dict[float, list[str]] = {}
-    for each in known:
-        if catalog.text("network", each.id, "nic.price") is not None:
-            by_rate.setdefault(_line_rate(catalog, each.id), []).append(each.id)
-    rates = sorted(by_rate)
-    place = bisect_left(rates, _line_rate(catalog, network))
-    for rate in (*rates[:place][-1:], *rates[place + 1 :][:1]):
-        names = ",".join(by_rate[rate])
-        yield f"--network {names}", Edit({"network": names})
-
-
-def _line_rate(catalog: Catalog, network: str) -> float:
-    """Bytes per second of a port."""
-    link = catalog.text("network", network, "link") or ""
-    rate = catalog.text("link", link, "bandwidth") or "0 B/s"
-    return parse_quantity(rate, "bytes_per_second")
+    native = question.catalog.native
+    # What is rented has a region's, which nothing is beside; of several the first.
+    beside = (native.networks_beside(each) for each in networks if each)
+    steps: Sequence[Sequence[str]] = next(filter(any, beside), ())
+    for names in steps:
+        if names:
+            typed = ",".join(names)
+            yield f"--network {typed}", Edit({"network": typed})
 
 
 def _told_of_run(

@@ -212,6 +212,11 @@ impl Catalog {
         answer(py, self.catalog.describe(kind, id))
     }
 
+    /// Ids of networks one step slower and one step faster than a network.
+    fn networks_beside(&self, id: &str) -> [Vec<&str>; 2] {
+        self.catalog.networks_beside(id)
+    }
+
     /// A model in short: parameters, width, heads, layers, context, format.
     fn model(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::ModelRequest = question(py, request)?;

@@ -3,7 +3,7 @@
 use super::entry::{Entry, Figure, Status};
 use super::kind::Kind;
 use super::offer::{Offer, Provider};
-use super::{Catalog, found};
+use super::{Catalog, Network, found};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::MicroUsd;
 use std::collections::BTreeMap;
@@ -75,6 +75,35 @@ impl Catalog {
             Kind::Workload => listed(&self.workloads),
             Kind::Offer => self.providers()?.values().flat_map(offers_of).collect(),
             Kind::Assumptions => vec![self.assumptions.listed(&self.assumptions.entity.id)],
+        })
+    }
+
+    /// Networks with a price whose ports are one step slower than those of a network, and one step faster:
+    /// what it is worth is seen against these.
+    pub fn networks_beside(&self, id: &str) -> [Vec<&str>; 2] {
+        let rate = |network: &Network| {
+            let link = self.links.get(&network.link)?;
+            link.entity.bandwidth
+        };
+        let known = self.networks.values().map(|entry| &entry.entity);
+        let Some(own) = self.networks.get(id).and_then(|own| rate(&own.entity)) else {
+            return Default::default();
+        };
+        let sold = known.filter(|network| network.nic.price.is_some());
+        let rated: Vec<_> = sold
+            .filter_map(|network| Some((rate(network)?, network.id.as_str())))
+            .collect();
+        let slower = rated
+            .iter()
+            .map(|(rate, _)| rate.0)
+            .filter(|rate| *rate < own.0);
+        let faster = rated
+            .iter()
+            .map(|(rate, _)| rate.0)
+            .filter(|rate| *rate > own.0);
+        [slower.reduce(f64::max), faster.reduce(f64::min)].map(|step| {
+            let of_step = rated.iter().filter(|(rate, _)| Some(rate.0) == step);
+            of_step.map(|(_, id)| *id).collect()
         })
     }
 
