@@ -105,6 +105,17 @@ def test_two_replicas_in_one_chassis_are_no_spare() -> None:
     assert {"failures", "request.concurrency", "request.redundancy.host"} <= fields
 
 
+def test_steps_of_fewer_users_have_more_time() -> None:
+    """Predicted for all places, and held to for the users that are asked for."""
+    asked = {"load": None, "concurrency": 120, "accelerators": "rtx-4090,l40s"}
+    asked |= {"host": None, "network": "ethernet-25g", "target": "30tok/s"}
+    plan = planopt.solve(**{**ASKED, **asked}, redundancy="host:1")
+
+    held = {each.name: each for each in plan.promises}
+    assert (held["concurrency"].predicted or 0) > 120
+    assert not planopt.verify(plan).mismatches
+
+
 def test_any_instance_may_go() -> None:
     asked = {**ASKED, "accelerators": "l40s", "host": None, "procurement": "rent"}
     plan = planopt.solve(**asked, redundancy=1)
