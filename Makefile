@@ -163,6 +163,9 @@ overlays: ## Random catalogs, steady steps: whether another search buys better t
 staircase: ## Twenty staircases of promises: no plan is dearer than a cheaper one that holds
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.staircase
 
+soak: ## A million evaluations and ten thousand questions on a hundred threads (hours)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.soak
+
 audit: ## What the search leaves out by itself, and what each of it costs who does not ask (six minutes)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.audit
 
