@@ -252,7 +252,8 @@ def _load_mismatches(
     room = max(1.0, *rooms) if rooms and len(limits) == 1 else math.inf
     # Of fewer users than were predicted for, steps are shorter, by their share at most.
     users = (one for one in plan.get("promises") or () if one["name"] == "concurrency")
-    room *= max(1.0, *(one["predicted"] / one["asked"] for one in users), 1.0)
+    more = [one["predicted"] / one["asked"] for one in users if one["asked"]]
+    room *= max([1.0, *more])
     for name, limit in limits.items():
         judged = kinds[name].slower(confidence)
         least = judged * (1 - RELATIVE_TOLERANCE)

@@ -10,7 +10,10 @@ import pytest
 import planopt
 
 MEASURED = Path(__file__).parent / "h100.csv"
-"""Transformers 5.17, PyTorch 2.11, fused Adam, 2026-11-27; medians of eight steps."""
+"""Transformers 5.17, PyTorch 2.11, fused Adam, 2026-11-27; medians of eight steps.
+
+One card has no network: rows name one because the schema asks for it.
+"""
 
 
 @pytest.fixture(scope="module")
