@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.documents.explanations import Evidence, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from planopt.catalog.open import Catalog
     from planopt.documents.plan import Request
 
 WHERE_UNKNOWN: Final = 1.25

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, structs
 
-from planopt.documents.evaluation import ServingEvaluation
-from planopt.documents.fleet import FleetPlan
-from planopt.documents.plan import Plan, TrainingPlan
+from planopt.documents.evaluation import Deployment, ServingEvaluation
+from planopt.documents.fleet import FleetDeployment, FleetPlan
+from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planopt.documents.evaluation import Deployment
     from planopt.documents.explanations import Alternative, TrainingAlternative
-    from planopt.documents.fleet import FleetDeployment
-    from planopt.documents.plan import PlanDocument
     from planopt.documents.training import TrainingDeployment
 
     Deployed: TypeAlias = Deployment | TrainingDeployment | FleetDeployment

@@ -10,19 +10,18 @@ import msgspec
 from planopt.catalog.open import (
     DEFAULT_ASSUMPTIONS,
     LIMITED_TO,
+    Catalog,
     bundled_folder,
     open_catalog,
 )
 from planopt.documents.facts import Changed, Fact, Facts, PricePaid
-from planopt.documents.plan import Plan
+from planopt.documents.plan import Plan, PlanDocument
 from planopt.errors import InputError
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planopt.catalog.open import Catalog
-    from planopt.documents.plan import PlanDocument
 
 Table = dict[str, object]
 _NAMES = {

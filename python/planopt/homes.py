@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 
 from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_for
-from planopt.documents.homes import IslandsPlan, NeighboursPlan
+from planopt.documents.homes import HomesPlan, IslandsPlan, NeighboursPlan
 from planopt.documents.parts import Asking, Assumed
 from planopt.market import said_by_files
 from planopt.options import Asked
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.documents.homes import HomesPlan
     from planopt.option_types import NeighboursOptions, TrainIslandsOptions
 
     PlanT = TypeVar("PlanT", bound=HomesPlan)

@@ -8,19 +8,17 @@ import msgspec
 from msgspec import structs
 
 from planopt.catalog.entries import Pricing
-from planopt.catalog.open import BUNDLED, date_of, newer
+from planopt.catalog.open import BUNDLED, Catalog, date_of, newer
 from planopt.confidence import factors, left_out, share
 from planopt.documents.parts import Assumed
 from planopt.documents.plan import Request
-from planopt.options import flag
+from planopt.options import Asked, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from typing_extensions import Self
 
-    from planopt.catalog.open import Catalog
-    from planopt.options import Asked
 
 CLASSES: Final = ("hyperscaler", "cloud", "marketplace")
 """Who answers for a machine that is rented."""

@@ -16,17 +16,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from planopt._native import options_json, read_defaults, read_options
+from planopt._native import Catalog, options_json, read_defaults, read_options
 from planopt.errors import Diagnostic, InputError
-
-if TYPE_CHECKING:
-    from planopt._native import Catalog
-
 
 # --- planopt.toml ---------------------------------------------------------------------
 

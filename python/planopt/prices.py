@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from planopt.catalog.entries import Price, Pricing
+from planopt.catalog.entries import Price, PriceTag, Pricing
 from planopt.catalog.offers import UNDATED
 from planopt.catalog.overlay import toml_document, write_overlay
-from planopt.catalog.rows import read_rows
+from planopt.catalog.rows import Row, read_rows
 from planopt.errors import Diagnostic, InputError
-from planopt.options import Asked
+from planopt.options import Asked, TextOrNumber
 from planopt.price_sources import GIVEN, age_days, is_well_known
 from planopt.toml import loads
 from planopt.units import SECONDS_PER_DAY
@@ -22,10 +22,7 @@ from planopt.units import SECONDS_PER_DAY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from planopt.catalog.entries import PriceTag
     from planopt.catalog.open import Catalog
-    from planopt.catalog.rows import Row
-    from planopt.options import TextOrNumber
 
 
 # --- planopt catalog prices -----------------------------------------------------------

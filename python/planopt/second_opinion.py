@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from planopt._native import __version__
-from planopt.catalog.open import bundled_folder
+from planopt.catalog.open import Catalog, bundled_folder
 from planopt.documents.derivation import Derivation, Fact, Figure
-from planopt.documents.homes import NeighboursPlan
+from planopt.documents.homes import HomesPlan, NeighboursPlan
 from planopt.documents.load import homes_of, plan_of
 from planopt.documents.plan import Plan, PlanDocument, command, content_of
 from planopt.documents.schema import marked_schema
@@ -31,7 +31,7 @@ from planopt_reference import (
 )
 from planopt_reference import Mismatch as Mismatch
 from planopt_reference.communication import all_reduce, fabric, scale_up_ring
-from planopt_reference.derivation import recording
+from planopt_reference.derivation import Node, recording
 from planopt_reference.fields import figures, leaves, mark_of
 from planopt_reference.islands import islands_mismatches
 from planopt_reference.neighbours import neighbours_mismatches
@@ -41,13 +41,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from planopt.catalog.entries import Figure as Known
-    from planopt.catalog.open import Catalog
     from planopt.documents.base import Document
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.facts import Changed
-    from planopt.documents.homes import HomesPlan
     from planopt.documents.parts import Hardware
-    from planopt_reference.derivation import Node
 
 _HOSTS = {"sxm": "hgx-8"}
 _ANY_HOST = "pcie-8gpu"

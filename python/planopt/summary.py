@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import convert, structs
 
 from planopt._native import __version__
-from planopt.documents.evaluation import ServingEvaluation, answering
+from planopt.documents.evaluation import Deployment, ServingEvaluation, answering
 from planopt.documents.facts import digest
 from planopt.documents.parts import (
     Assumed,
@@ -26,7 +26,9 @@ from planopt.documents.parts import (
 )
 from planopt.documents.plan import (
     Plan,
+    PlanDocument,
     Promise,
+    PromiseName,
     Provenance,
     Totals,
     TrainingPlan,
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 
     from planopt.catalog.entries import CostAssumptions
     from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Deployment
-    from planopt.documents.plan import PlanDocument, PromiseName
     from planopt.documents.training import TrainingDeployment, TrainingEvaluation
 
     PlanT = TypeVar("PlanT", bound=PlanDocument)

@@ -9,18 +9,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from planopt.catalog.open import bundled_folder, open_catalog
-from planopt.documents.evaluation import ServingEvaluation
+from planopt.catalog.open import Catalog, bundled_folder, open_catalog
+from planopt.documents.evaluation import Memory, ServingEvaluation
 from planopt.errors import InputError
-from planopt.loads import Run, outcome
+from planopt.loads import Latencies, Load, Run, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Memory
     from planopt.documents.parts import Rejection
-    from planopt.loads import Latencies, Load
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
 

@@ -15,14 +15,12 @@ from planopt.accuracy.columns import (  # noqa: TC001 - msgspec reads them
     Tokens,
 )
 from planopt.accuracy.serving import MeasuredReplica, UnpredictableError, known_models
-from planopt.documents.validation import Comparison, Missing
-from planopt.loads import Arrivals, Length, Load, Sizes
+from planopt.documents.validation import Comparison, Missing, Outcome
+from planopt.loads import Arrivals, Latencies, Length, Load, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planopt.documents.validation import Outcome
-    from planopt.loads import Latencies
 
 _GB: Final = 1e9
 _MILLI: Final = 1e3

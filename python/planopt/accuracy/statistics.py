@@ -14,13 +14,12 @@ from msgspec import Struct
 from planopt.confidence import chance
 from planopt.documents.explanations import Kind
 from planopt.documents.parts import LEVEL
-from planopt.documents.validation import Calibration, Statistics
+from planopt.documents.validation import Calibration, Comparison, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.validation import Comparison
 
 _HIGH = 0.9
 _LEAST_RANKED = 3  # rows below which a rank correlation says nothing

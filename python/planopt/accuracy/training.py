@@ -16,16 +16,14 @@ from msgspec import Struct, structs
 from planopt.accuracy.columns import Count, Figure, Format, Name  # noqa: TC001
 from planopt.catalog.open import Catalog, open_catalog
 from planopt.catalog.overlay import toml_document
-from planopt.documents.training import TrainingEvaluation
-from planopt.documents.validation import Comparison, Missing
+from planopt.documents.training import TrainingEvaluation, TrainingMemory
+from planopt.documents.validation import Comparison, Missing, Outcome, Standing
 from planopt.errors import InputError
 from planopt.files import write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from planopt.documents.training import TrainingMemory
-    from planopt.documents.validation import Outcome, Standing
 
 GIB = 2.0**30
 FIGURES = (

@@ -21,18 +21,18 @@ from planopt.documents.validation import (
     Comparison,
     Dataset,
     Missing,
+    Outcome,
     Part,
+    Standing,
     Statistics,
     Validation,
     Worst,
 )
-from planopt.steps import Steps
+from planopt.steps import Step, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from planopt.documents.validation import Outcome, Standing
-    from planopt.steps import Step
 
 Measured = TrainingRow | ServingRow | CollectiveRow
 

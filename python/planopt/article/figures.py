@@ -27,13 +27,11 @@ from planopt._native import (
     tokens_per_second,
     tokens_per_usd,
 )
-from planopt.article.inputs import UnknownFigureError, known
+from planopt.article.inputs import Inputs, UnknownFigureError, known
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from planopt.article.inputs import Inputs
 
 
 _TERA = 1e12

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - read when a Struct is made
+from collections.abc import (  # noqa: TC003 - read when a Struct is made
+    Mapping,
+    Sequence,
+)
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,8 +20,6 @@ from planopt.toml import tomllib
 from planopt.training.evaluate import evaluate_training
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.catalog.entries import Model
     from planopt.documents.evaluation import EvaluationDocument
     from planopt.documents.training import TrainingDocument

@@ -9,14 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from planopt.article.figures import figure_of
-from planopt.article.inputs import Inputs, UnknownFigureError, read_scenarios
+from planopt.article.inputs import Inputs, Scenario, UnknownFigureError, read_scenarios
 from planopt.catalog.open import bundled_folder
 from planopt.options import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from planopt.article.inputs import Scenario
 
 
 class Published(Struct, frozen=True, kw_only=True):

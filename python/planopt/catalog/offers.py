@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from planopt.catalog.open import Catalog
 from planopt.catalog.overlay import toml_document, write_overlay
-from planopt.errors import InputError
+from planopt.errors import Diagnostic, InputError
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planopt.errors import Diagnostic
 
 UNDATED = "undated"
 SPOT = ("interrupted_every", "restart")

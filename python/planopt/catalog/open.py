@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import methodcaller
 from pathlib import Path
@@ -31,8 +31,6 @@ from planopt.door import question, written
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from planopt.options import Asked
     from planopt.steps import Steps
 

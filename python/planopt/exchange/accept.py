@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from planopt.documents.exchange import Acceptance, Judged, Term
+from planopt.documents.exchange import Acceptance, Judged, Outcome, Term, TermName
 from planopt.documents.load import load_plan
-from planopt.documents.plan import Plan, TrainingPlan
+from planopt.documents.plan import Plan, Promise, TrainingPlan
 from planopt.errors import InputError
-from planopt.exchange.results import read_result
+from planopt.exchange.results import Result, read_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.documents.evaluation import ServingEvaluation
-    from planopt.documents.exchange import Outcome, TermName
-    from planopt.documents.plan import Promise
-    from planopt.exchange.results import Result
 
 _ENDS = 0.05
 """Share by which a rate may fall short: the last answers come after all requests."""

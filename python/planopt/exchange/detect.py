@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from planopt.catalog.devices import accelerator_called, nearest_accelerator
-from planopt.catalog.open import open_catalog
+from planopt.catalog.open import Catalog, open_catalog
 from planopt.catalog.overlay import toml_document, write_overlay
 from planopt.documents.exchange import Detection, Found
 from planopt.machine import processor_name
@@ -23,7 +23,6 @@ from planopt.price_sources import today
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from planopt.catalog.open import Catalog
 
 HOST = "this-machine"
 """Id of the machine as a host in the overlay."""

@@ -6,25 +6,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from planopt.documents.plan import Plan, TrainingPlan
-from planopt.errors import InputError
+from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
+from planopt.errors import Diagnostic, InputError
 from planopt.exchange.benchmark import load_script, load_steps
-from planopt.exchange.places import documents, placed, places, problems
+from planopt.exchange.places import Place, documents, placed, places, problems
 from planopt.exchange.render import Written, comment, nested, one_line, script, yaml
 from planopt.exchange.run_terms import training_role
-from planopt.exchange.say import say
-from planopt.exchange.terms import pool_roles, serving_roles
-from planopt.exchange.tool import tool
+from planopt.exchange.say import Said, say
+from planopt.exchange.terms import Role, pool_roles, serving_roles
+from planopt.exchange.tool import Terms, Tool, tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.documents.plan import PlanDocument
-    from planopt.errors import Diagnostic
-    from planopt.exchange.places import Place
-    from planopt.exchange.say import Said
-    from planopt.exchange.terms import Role
-    from planopt.exchange.tool import Terms, Tool
 
 SCHEMA = "planopt.export/1"
 BENCHMARK, README = "benchmark.sh", "README.md"

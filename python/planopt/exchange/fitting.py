@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from planopt._native import parse_quantity
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
 from planopt.catalog.overlay import check_targets, write_overlay
 from planopt.documents.exchange import Fit, FittedFactor, FittedFigure, Unchanged
 from planopt.errors import InputError
-from planopt.exchange.least_squares import TELLS, Fitting
+from planopt.exchange.least_squares import TELLS, Chosen, Fitting
 from planopt.exchange.measuring import configuration, under
 from planopt.exchange.results import read_result
 from planopt.files import write
@@ -36,9 +36,7 @@ from planopt.toml import tomllib
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import EvaluationDocument
-    from planopt.exchange.least_squares import Chosen
 
 Table = dict[str, object]
 Place = tuple[Table, str]

@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from planopt.catalog.open import open_for
+from planopt.catalog.open import Catalog, open_for
 from planopt.documents.exchange import Elsewhere, ImportDocument
 from planopt.errors import InputError
 from planopt.exchange.hear import Hearing, defaults
-from planopt.exchange.serving import read_serving, speed_of
-from planopt.exchange.tool import TOOLS, tool
-from planopt.exchange.training import read_training
+from planopt.exchange.serving import Server, read_serving, speed_of
+from planopt.exchange.tool import TOOLS, Tool, tool
+from planopt.exchange.training import Run, read_training
 from planopt.exchange.words import begun, content, settings, shell_words
 from planopt.options import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.catalog.open import Catalog
-    from planopt.exchange.serving import Server
-    from planopt.exchange.tool import Tool
-    from planopt.exchange.training import Run
 
 _QUANTISED = re.compile(
     r"(?i)\b(fp8|awq|gptq|autoround|nvfp4|mxfp4|w\da\d+|int[48]|[48]bit|exl[23])\b"

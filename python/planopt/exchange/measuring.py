@@ -12,14 +12,15 @@ from msgspec.structs import replace
 from planopt.catalog.overlay import is_id
 from planopt.documents.evaluation import Deployment, EvaluationDocument
 from planopt.documents.exchange import ImportDocument
-from planopt.documents.parts import Hardware
-from planopt.documents.plan import Plan, content_of
+from planopt.documents.parts import Candidate, Hardware
+from planopt.documents.plan import Plan, PlanDocument, content_of
 from planopt.errors import InputError
 from planopt.exchange.benchmark import MAKERS, RESULTS, load_command, load_terms
 from planopt.exchange.export import (
     BENCHMARK,
     CONFIGURATION,
     README,
+    Export,
     export,
     heading,
     server_of,
@@ -27,18 +28,14 @@ from planopt.exchange.export import (
 from planopt.exchange.render import comment
 from planopt.exchange.serving import LOADED
 from planopt.exchange.terms import serving_roles
-from planopt.exchange.tool import tool
+from planopt.exchange.tool import Tool, tool
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planopt.documents.parts import Candidate
-    from planopt.documents.plan import PlanDocument
-    from planopt.exchange.export import Export
     from planopt.exchange.results import Result
-    from planopt.exchange.tool import Tool
 
 
 # --- What a result was measured on ----------------------------------------------------

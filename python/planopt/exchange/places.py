@@ -10,17 +10,15 @@ import msgspec
 from msgspec import Struct
 
 from planopt.exchange.render import command, filled, nested, yaml
-from planopt.exchange.say import cannot
-from planopt.exchange.tool import TOOLS
+from planopt.exchange.say import Said, cannot
+from planopt.exchange.tool import TOOLS, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planopt.documents.plan import Plan
     from planopt.errors import Diagnostic
-    from planopt.exchange.say import Said
     from planopt.exchange.terms import Role
-    from planopt.exchange.tool import Tool
 
 VENDOR = "NVIDIA"
 """Whose images and resources the templates name."""

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from planopt.errors import Diagnostic
 from planopt.exchange.render import Written, filled
-from planopt.exchange.tool import is_neutral, term
-
-if TYPE_CHECKING:
-    from planopt.exchange.tool import Flag, Terms, Tool
+from planopt.exchange.tool import Flag, Terms, Tool, is_neutral, term
 
 
 class Said(Struct, frozen=True, kw_only=True):

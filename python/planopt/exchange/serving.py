@@ -12,7 +12,7 @@ from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.documents.parts import Rejection
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
-from planopt.exchange.tool import count_of
+from planopt.exchange.tool import Terms, Tool, count_of
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
 from planopt.planning.pipeline import Serving, answered
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import EvaluationDocument, Memory
     from planopt.exchange.hear import Hearing
-    from planopt.exchange.tool import Terms, Tool
 
 BESIDE = ("accelerators", "online")
 """Options beside a command that are none of what it runs."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.errors import Diagnostic, InputError
 from planopt.exchange.run_terms import shape_of
-from planopt.exchange.tool import count_of
+from planopt.exchange.tool import Terms, Tool, count_of
 from planopt.options import Asked, only
 from planopt.planning.pipeline import Training, answered
 from planopt.training.evaluate import evaluated
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from planopt.catalog.open import Catalog
     from planopt.documents.training import TrainingCandidate, TrainingDocument
     from planopt.exchange.hear import Hearing
-    from planopt.exchange.tool import Terms, Tool
 
 PASSED_ON = ("expert_tp", "mtp_modules", "context_parallel", "seq_len", "global_batch")
 """Terms that are options by the same name."""

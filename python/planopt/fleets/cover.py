@@ -18,16 +18,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from planopt._native import cheapest_cover
-from planopt.fleets.problem import Purchase, cost_cents
+from planopt.fleets.problem import Fleet, Purchase, cost_cents
 from planopt.fleets.programme import Programme
-from planopt.procurement.solver import Effort
+from planopt.procurement.solver import Effort, Solver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planopt.fleets.problem import Fleet
     from planopt.procurement.model import Model
-    from planopt.procurement.solver import Solver
 
 
 LIMIT_SCALE = 2**20  # Prices of limits are whole numbers of these parts of a cent

@@ -7,18 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Change, Infeasibility, Limit
-from planopt.fleets.problem import Container
+from planopt.fleets.problem import Container, Fleet
 from planopt.fleets.programme import Mix
 from planopt.fleets.question import PER_UNIT, SHARES_OF_A_RACK_UNIT
 from planopt.procurement.purchase import minimal_conflict
-from planopt.procurement.solver import Effort
+from planopt.procurement.solver import Effort, Solver
 from planopt.units import CENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from planopt.fleets.problem import Fleet
-    from planopt.procurement.solver import Solver
 
 
 SECONDS = 5.0  # For each question that an explanation asks, at most

@@ -13,8 +13,8 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from planopt._native import energy_kwh
-from planopt.catalog.entries import Pricing
-from planopt.catalog.open import open_for
+from planopt.catalog.entries import CostAssumptions, Pricing
+from planopt.catalog.open import Catalog, open_for
 from planopt.confidence import share
 from planopt.documents.evaluation import Deployment
 from planopt.documents.explanations import Infeasibility
@@ -28,18 +28,18 @@ from planopt.documents.fleet import (
     Rental,
     StreamSupply,
 )
-from planopt.documents.fleet_request import FleetRequest, Owned
-from planopt.documents.parts import Assumed, PlanWarning, Search, Sell
+from planopt.documents.fleet_request import FleetRequest, Owned, Workload
+from planopt.documents.parts import Assumed, BomLine, PlanWarning, Search, Sell
 from planopt.documents.plan import Interrupted
-from planopt.fleets.problem import undominated
-from planopt.fleets.question import PER_UNIT, UTILISATION, ask
-from planopt.fleets.stages import StagesInterrupted, dollars, solve
+from planopt.fleets.problem import Purchase, Template, undominated
+from planopt.fleets.question import PER_UNIT, UTILISATION, Demanded, Question, Use, ask
+from planopt.fleets.stages import Answer, StagesInterrupted, dollars, solve
 from planopt.market import said_by_files
 from planopt.money import merged, times
 from planopt.options import Asked
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement.solver import Solver
-from planopt.steps import Steps
+from planopt.steps import Step, Steps
 from planopt.summary import made_from, summed_up
 from planopt.units import (
     CENTS,
@@ -57,15 +57,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.catalog.entries import CostAssumptions
-    from planopt.catalog.open import Catalog
-    from planopt.documents.fleet_request import Workload
-    from planopt.documents.parts import BomLine
-    from planopt.fleets.problem import Purchase, Template
-    from planopt.fleets.question import Demanded, Question, Use
-    from planopt.fleets.stages import Answer
     from planopt.option_types import FleetOptions
-    from planopt.steps import Step
 
 
 SHARE_FOR_ONE_TYPE = 0.4

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from planopt.errors import InternalError
-from planopt.fleets.problem import Purchase, cost_cents, total, trimmed, used
+from planopt.fleets.problem import Fleet, Purchase, cost_cents, total, trimmed, used
 from planopt.procurement.model import MAX_ACTIVITY, Model, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from planopt.fleets.problem import Fleet
 
 
 class Programme:

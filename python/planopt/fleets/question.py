@@ -14,14 +14,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 from msgspec.structs import replace as with_changes
 
-from planopt.documents.fleet_request import Bought, Owned, Rented, Size, Workload
+from planopt.documents.fleet_request import (
+    Bought,
+    Demand,
+    FleetRequest,
+    Owned,
+    Region,
+    Rented,
+    Size,
+    Training,
+    Workload,
+)
 from planopt.fleets.problem import Fleet, Kit, Step, Stream, Template, Way
 from planopt.market import read_market
 from planopt.money import parts
 from planopt.options import Asked
 from planopt.procurement.model import exact
-from planopt.procurement.problem import Limits
-from planopt.serving.build import lay_out_together
+from planopt.procurement.problem import Limits, Listed
+from planopt.serving.build import Build, lay_out_together
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_together
 from planopt.training.build import lay_clusters_out
@@ -34,10 +44,7 @@ if TYPE_CHECKING:
     from planopt.catalog.entries import CostAssumptions
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment
-    from planopt.documents.fleet_request import Demand, FleetRequest, Region, Training
     from planopt.documents.training import TrainingDeployment
-    from planopt.procurement.problem import Listed
-    from planopt.serving.build import Build
 
 
 UTILISATION = 0.8

@@ -33,17 +33,13 @@ from msgspec.structs import replace
 from planopt.documents.fleet import StageNote
 from planopt.errors import InternalError
 from planopt.fleets.cover import covers_of, generate, single_covers
-from planopt.fleets.problem import Purchase, cost_cents, shortfalls, total
-from planopt.fleets.programme import Mix, Selection
-from planopt.procurement.solver import Effort, SolveInterrupted
+from planopt.fleets.problem import Fleet, Purchase, cost_cents, shortfalls, total
+from planopt.fleets.programme import Mix, Programme, Selection
+from planopt.procurement.solver import Effort, Outcome, SolveInterrupted, Solver
 from planopt.units import CENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from planopt.fleets.problem import Fleet
-    from planopt.fleets.programme import Programme
-    from planopt.procurement.solver import Outcome, Solver
 
 
 QUARTERS = 4  # Parts that a demand is divided into where two shapes share it

@@ -22,16 +22,13 @@ from planopt.measurement.overlay import (
     samples_file,
 )
 from planopt.measurement.programme import efficiencies_of, measure, rates_of
-from planopt.options import Asked
+from planopt.options import Asked, TextOrNumber
 from planopt.planning.evaluate import evaluate_serving
 from planopt.price_sources import today
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from planopt.measurement.device import Device
-    from planopt.options import TextOrNumber
 
 
 JUDGED_BY = "llama-3.2-1b"

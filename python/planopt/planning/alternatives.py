@@ -12,7 +12,12 @@ from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.documents.parts import NotConsidered
 from planopt.market import CLASSES
 from planopt.options import Edit
-from planopt.planning.question import TrainingQuestion
+from planopt.planning.question import (
+    AnyBuild,
+    AnyQuestion,
+    ServingQuestion,
+    TrainingQuestion,
+)
 from planopt.price_sources import apart, is_rough, price
 from planopt.procurement.purchase import why_not
 from planopt.training.evaluate import Both
@@ -26,7 +31,6 @@ if TYPE_CHECKING:
         TrainingDocument,
         TrainingEvaluation,
     )
-    from planopt.planning.question import AnyBuild, AnyQuestion, ServingQuestion
     from planopt.procurement.problem import ListedRuns
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild

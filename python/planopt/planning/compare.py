@@ -15,14 +15,14 @@ from msgspec.structs import replace as with_changes
 
 from planopt._native import parse_quantity
 from planopt.catalog.entries import Pricing
-from planopt.catalog.open import open_for
+from planopt.catalog.open import Catalog, open_for
 from planopt.documents.base import Drawn
 from planopt.market import must_name_accelerators, read_market
 from planopt.options import Asked, Edit, flag, taken_by
 from planopt.planning.pipeline import Serving, Training, compared
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_units
-from planopt.steps import Steps
+from planopt.steps import Step, Steps
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow
     from typing_extensions import Unpack
 
-    from planopt.catalog.open import Catalog
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.option_types import (
         CompareOptions,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
         FrontierOptions,
         PerDollarOptions,
     )
-    from planopt.steps import Step
 
 
 class Value(Struct, frozen=True, kw_only=True):

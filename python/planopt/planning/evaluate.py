@@ -8,27 +8,23 @@ from msgspec import field
 from msgspec.structs import replace as with_changes
 
 from planopt.catalog.entries import Pricing
-from planopt.catalog.open import open_for
+from planopt.catalog.open import Catalog, open_for
 from planopt.documents.evaluation import EvaluationDocument
-from planopt.documents.parts import Assumed
-from planopt.loads import Arrivals, Load, Sizes
+from planopt.documents.parts import Assumed, PlanWarning
+from planopt.loads import Arrivals, Latencies, Load, Sizes
 from planopt.market import said_by_files
 from planopt.money import at_load
 from planopt.options import Asked
 from planopt.planning.warnings import cold_load, displaced
 from planopt.price_sources import sourced
-from planopt.serving.load import estimated, simulated, simulated_with
+from planopt.serving.load import Simulated, estimated, simulated, simulated_with
 from planopt.serving.prediction_interval import intervals
 from planopt.traffic import read_traffic
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from planopt.catalog.open import Catalog
-    from planopt.documents.parts import PlanWarning
-    from planopt.loads import Latencies
     from planopt.option_types import ServingOptions
-    from planopt.serving.load import Simulated
 
 
 class Configuration(Pricing, frozen=True, kw_only=True):

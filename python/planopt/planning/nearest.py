@@ -12,10 +12,15 @@ from planopt.catalog.quality import cost_in_quality
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.documents.parts import failing
 from planopt.errors import InputError
-from planopt.market import CLASSES
+from planopt.market import CLASSES, Market
 from planopt.options import Edit, taken_by
 from planopt.planning.alternatives import held_back, span
-from planopt.planning.question import ServingQuestion
+from planopt.planning.question import (
+    AnyBuild,
+    AnyQuestion,
+    ServingQuestion,
+    TrainingQuestion,
+)
 from planopt.planning.settle import held
 from planopt.price_sources import is_rough
 from planopt.procurement.purchase import minimal_conflict, satisfiable
@@ -26,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from planopt.catalog.entries import Model
-    from planopt.market import Market
-    from planopt.planning.question import AnyBuild, AnyQuestion, TrainingQuestion
     from planopt.procurement.problem import Purchase
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from msgspec.structs import replace
 
 from planopt.accuracy.statistics import errors
-from planopt.catalog.open import open_for
+from planopt.catalog.open import Catalog, open_for
 from planopt.documents.explanations import Alternative, Answer, Answers, Infeasibility
-from planopt.documents.parts import Accuracy, PlanCost, Status
+from planopt.documents.parts import Accuracy, Cost, PlanCost, Status
 from planopt.documents.plan import Interrupted, Plan, TrainingPlan
 from planopt.market import read_market
 from planopt.money import at_load
@@ -37,13 +37,13 @@ from planopt.planning.sensitivity import (
 from planopt.planning.settle import missed, settled
 from planopt.planning.warnings import flipped, run_warnings, serving_warnings
 from planopt.price_sources import oldest_price, price
-from planopt.procurement.problem import check
+from planopt.procurement.problem import Purchase, check
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.procurement.solver import Solver
-from planopt.serving.build import lay_out_together
+from planopt.serving.build import Build, lay_out_together
 from planopt.serving.prediction_interval import statement
 from planopt.serving.question_types import Problem
-from planopt.steps import Steps
+from planopt.steps import Step, Steps
 from planopt.summary import made_from, summed_up
 from planopt.traffic import read_traffic
 from planopt.training.problem import TrainingProblem
@@ -52,11 +52,6 @@ from planopt.units import MICRO_USD
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from planopt.catalog.open import Catalog
-    from planopt.documents.parts import Cost
-    from planopt.procurement.problem import Purchase
-    from planopt.serving.build import Build
-    from planopt.steps import Step
     from planopt.training.build import TrainingBuild
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.documents.evaluation import Disaggregated, UnderLoad
 from planopt.money import at_load, price_of_an_hourly_dollar
-from planopt.planning.question import MUCH_DEARER
+from planopt.planning.question import MUCH_DEARER, ServingQuestion
 from planopt.planning.settle import ATTEMPTS, Choice, missed, narrower, simulated_build
 from planopt.price_sources import sourced
 from planopt.procurement.problem import Purchase
@@ -30,8 +30,6 @@ from planopt.units import MICRO_USD
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.catalog.open import Catalog
-    from planopt.planning.question import ServingQuestion
     from planopt.serving.question_types import Problem
 
 FINAL_REQUESTS = 64_000

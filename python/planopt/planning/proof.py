@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from planopt.catalog.open import open_for
-from planopt.documents.plan import Plan
+from planopt.documents.plan import Plan, PlanDocument
 from planopt.door import written
 from planopt.errors import InputError
 from planopt.facts import changed_since
@@ -31,7 +31,7 @@ from planopt.files import write
 from planopt.options import Asked
 from planopt.planning.pipeline import Serving
 from planopt.procurement.model import Model, Programme, scaled
-from planopt.procurement.problem import Found, offer
+from planopt.procurement.problem import Found, ListedUnits, Offer, offer
 from planopt.procurement.purchase import buy
 from planopt.procurement.solver import Effort, Solver
 from planopt.second_opinion import Mismatch, columns_again
@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 
     from planopt.documents.certificate import Certificate
     from planopt.documents.homes import HomesPlan
-    from planopt.documents.plan import PlanDocument
     from planopt.planning.question import ServingQuestion
-    from planopt.procurement.problem import ListedUnits, Offer
 
 NEAREST: Final = 200
 """Columns nearest to the bound that the reference computes again."""

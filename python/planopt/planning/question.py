@@ -15,8 +15,10 @@ from msgspec import structs
 from planopt.documents.parts import Accuracy
 from planopt.market import read_market
 from planopt.money import price_of_an_hourly_dollar
-from planopt.options import Edit
+from planopt.options import Asked, Edit
 from planopt.procurement.problem import (
+    Counts,
+    Found,
     Limits,
     Objective,
     Offered,
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from planopt.documents.certificate import Proven
     from planopt.documents.plan import Plan, TrainingPlan
     from planopt.documents.training import Batches
-    from planopt.options import Asked
-    from planopt.procurement.problem import Counts, Found
     from planopt.procurement.solver import Solver
 
 REACH = 2

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from planopt._native import scenarios as compared
-from planopt.catalog.open import LIMITED_TO
+from planopt.catalog.open import LIMITED_TO, Catalog
 from planopt.confidence import (
     chance,
     evidence,
@@ -26,22 +26,18 @@ from planopt.confidence import (
     slower,
 )
 from planopt.documents.evaluation import answering
-from planopt.documents.explanations import Risk, Scenarios, WorthMeasuring
-from planopt.documents.parts import Candidate
+from planopt.documents.explanations import Kind, Risk, Scenarios, WorthMeasuring
+from planopt.documents.parts import BomLine, Candidate
 from planopt.documents.plan import Plan, TrainingPlan
 from planopt.planning.alternatives import is_within
-from planopt.planning.question import ServingQuestion, TrainingQuestion
+from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
 from planopt.planning.settle import kept_by
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planopt.catalog.open import Catalog
-    from planopt.documents.explanations import Kind
-    from planopt.documents.parts import BomLine
     from planopt.documents.training import TrainingCandidate
-    from planopt.planning.question import AnyQuestion
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild
 

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct, convert, structs
 
-from planopt.documents.evaluation import ServingEvaluation
+from planopt.documents.evaluation import Deployment, ServingEvaluation
 from planopt.documents.explanations import (
+    Alternative,
     Flip,
     PriceRange,
     Sensitivity,
@@ -29,7 +30,12 @@ from planopt.documents.explanations import (
 from planopt.money import AROUND, of_a_dollar
 from planopt.options import Edit
 from planopt.planning.alternatives import is_within, span
-from planopt.planning.question import best_of
+from planopt.planning.question import (
+    AnyQuestion,
+    ServingQuestion,
+    TrainingQuestion,
+    best_of,
+)
 from planopt.planning.warnings import LOW_MARGIN, PCIE_CHANGE
 from planopt.price_sources import dollars, price
 from planopt.serving.load import configuration_of
@@ -38,10 +44,7 @@ from planopt.units import MICRO_USD, SECONDS_PER_DAY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from planopt.documents.evaluation import Deployment
-    from planopt.documents.explanations import Alternative
     from planopt.documents.parts import BomLine
-    from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
     from planopt.training.build import TrainingBuild

@@ -18,12 +18,12 @@ from msgspec.structs import replace as with_changes
 from planopt.documents.certificate import Proven
 from planopt.door import written
 from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
-from planopt.planning.question import MUCH_DEARER, REACH
+from planopt.planning.question import MUCH_DEARER, REACH, ServingQuestion
 from planopt.procurement.problem import Found, Purchase, offer
 from planopt.procurement.purchase import buy
-from planopt.serving.build import build
+from planopt.serving.build import Build, build
 from planopt.serving.load import REQUESTS, simulated_deployment, simulated_pools
-from planopt.serving.question_types import MEAN, PERCENTILES
+from planopt.serving.question_types import MEAN, PERCENTILES, Problem
 from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
 
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
     from planopt._native import Rows
     from planopt.documents.evaluation import Deployment
-    from planopt.planning.question import ServingQuestion
-    from planopt.serving.build import Build
-    from planopt.serving.question_types import Problem
 
 ATTEMPTS = 5
 """How often a late plan is looked for again with what it lacked, where the fastest is

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace as with_changes
 
 from planopt.catalog.quality import cost_in_quality, quality_of
-from planopt.documents.evaluation import answering
-from planopt.documents.parts import PlanWarning
-from planopt.loads import Arrivals, Length, Load, Sizes
+from planopt.documents.evaluation import Memory, Percentiles, UnderLoad, answering
+from planopt.documents.parts import BomLine, PlanWarning
+from planopt.loads import Arrivals, Latencies, Length, Load, Sizes
 from planopt.planning.alternatives import span
 from planopt.planning.settle import simulated_build
 from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Memory, Percentiles, UnderLoad
     from planopt.documents.explanations import Sensitivity
-    from planopt.documents.parts import BomLine
     from planopt.documents.training import TrainingMemory
-    from planopt.loads import Latencies
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild

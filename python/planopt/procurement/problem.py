@@ -7,25 +7,20 @@ count of each row. The core adds purchases up, exactly, and checks them against 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
 
+from planopt._native import Found as NativeFound
+from planopt._native import Rows
 from planopt._native import offers as native_offers
 from planopt.documents.parts import Search
 from planopt.errors import InternalError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from planopt._native import Found as NativeFound
-    from planopt._native import Rows
-
 
 Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 Counts = Mapping[int, int]  # How many of each row; rows not bought are absent

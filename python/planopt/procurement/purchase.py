@@ -10,16 +10,23 @@ from typing import TYPE_CHECKING, Literal
 
 from planopt.price_sources import dollars
 from planopt.procurement.model import Model, Programme, Row, Scaled, exact, scaled
-from planopt.procurement.problem import TOKENS_PER_HOUR, Purchase, broken, check, offer
-from planopt.procurement.solver import Outcome, SolveInterrupted
+from planopt.procurement.problem import (
+    TOKENS_PER_HOUR,
+    Broken,
+    Limits,
+    Offer,
+    Purchase,
+    broken,
+    check,
+    offer,
+)
+from planopt.procurement.solver import Outcome, SolveInterrupted, Solver
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planopt._native import Rows
-    from planopt.procurement.problem import Broken, Limits, Offer
-    from planopt.procurement.solver import Solver
 
 
 def why_not(

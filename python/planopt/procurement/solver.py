@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from planopt.errors import InternalError
-from planopt.procurement.model import MAX_ACTIVITY
+from planopt.procurement.model import MAX_ACTIVITY, Model, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from typing_extensions import Self
 
-    from planopt.procurement.model import Model, Row
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 Method = Literal["cp-sat", "branch-and-cut", "linear", "mps"]

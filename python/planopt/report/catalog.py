@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from planopt.catalog.offers import UNDATED
 from planopt.price_sources import STATUSES
-from planopt.prices import AGES, COLUMNS, Basis
+from planopt.prices import AGES, COLUMNS, Basis, Listing, PriceList, Quoted, Quotes
 from planopt.report.money import money, money_per_hour
 from planopt.report.numbers import count, share
 from planopt.report.style import UNKNOWN, head
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from planopt.catalog.entries import Entity, Entry, Figure
-    from planopt.prices import Listing, PriceList, Quoted, Quotes
 
 _OF_THIS_YEAR = "this year's: at most a year old, and neither from memory nor assumed"
 _KINDS = {

@@ -13,13 +13,12 @@ from planopt.report.numbers import count, days, percent, rate, watts
 from planopt.report.parts import warnings
 from planopt.report.screen import Ends, Parts, flagged
 from planopt.report.style import UNKNOWN, bad, faint, good
-from planopt.report.table import Report, Section, Table, listed, width
+from planopt.report.table import Block, Report, Section, Table, listed, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from planopt.documents.plan import Plan, TrainingPlan
-    from planopt.report.table import Block
 
 _BEST, _NOT_BEST = " ◂", "  "
 Planned = TypeVar("Planned", bound="Plan | TrainingPlan")

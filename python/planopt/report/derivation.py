@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from planopt.report.numbers import in_unit
 from planopt.report.style import faint, head
-from planopt.report.table import Sentence, listed
+from planopt.report.table import Block, Sentence, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from planopt.documents.derivation import Derivation, Fact, Figure
-    from planopt.report.table import Block
 
 _PAGES = "docs/reference"
 

@@ -12,13 +12,12 @@ from planopt.report.money import money
 from planopt.report.numbers import count, days, duration, milliseconds, rate, size
 from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions, whole
 from planopt.report.style import UNKNOWN, bad, faint, good, warn
-from planopt.report.table import Report, Section, Sentence, Table
+from planopt.report.table import Block, Report, Section, Sentence, Table
 from planopt.report.training import layers, run, run_lines, training_layout
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import EvaluationDocument, UnderLoad
     from planopt.documents.training import TrainingDocument
-    from planopt.report.table import Block
 
 
 def render_evaluation(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planopt.report.evaluation import render_evaluation
 from planopt.report.numbers import count, days, duration, percent, rate, size
 from planopt.report.style import UNKNOWN, good, head, warn
-from planopt.report.table import Report, Section, Sentence, Table
+from planopt.report.table import Block, Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         ImportDocument,
         Judged,
     )
-    from planopt.report.table import Block
 
 MOST_SHOWN = 12
 """Accelerators in the table; `--details` and `--json` have all."""

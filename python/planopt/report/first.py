@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from planopt.documents.parts import failing
+from planopt.documents.parts import (
+    Assumed,
+    BomLine,
+    Interval,
+    NotConsidered,
+    PlanWarning,
+    Sell,
+    failing,
+)
 from planopt.price_sources import dollars, is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.money import money, money_per_hour, money_per_million
@@ -25,7 +33,7 @@ from planopt.report.screen import (
     some,
 )
 from planopt.report.style import UNKNOWN, bad, faint, good, warn
-from planopt.report.table import Table, shortened, width
+from planopt.report.table import Block, Table, shortened, width
 from planopt.report.training import run_lines, training_layout
 from planopt.units import SECONDS_PER_DAY
 
@@ -39,17 +47,8 @@ if TYPE_CHECKING:
         Scenarios,
         TrainingAlternative,
     )
-    from planopt.documents.parts import (
-        Assumed,
-        BomLine,
-        Interval,
-        NotConsidered,
-        PlanWarning,
-        Sell,
-    )
     from planopt.documents.plan import Plan, PlanDocument, Promise, TrainingPlan
     from planopt.documents.training import TrainingEvaluation
-    from planopt.report.table import Block
 
 
 _BEST = {

@@ -13,13 +13,12 @@ from planopt.report.numbers import rate, tonnes, watts
 from planopt.report.parts import assumed, bought, warnings
 from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
 from planopt.report.style import UNKNOWN, bad, good, head, warn
-from planopt.report.table import Report, Section, Sentence, Table
+from planopt.report.table import Block, Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from planopt.documents.fleet import FleetDeployment, FleetPlan
-    from planopt.report.table import Block
 
 CENT = 0.01
 _BILL = ("bill of materials", ">qty", ">each", ">total", "source")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import log
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planopt.report.numbers import many, rate
 from planopt.report.screen import Parts
 from planopt.report.table import width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 Row = Mapping[str, object]
 _HIGH = 9

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.documents.homes import IslandsPlan
+from planopt.documents.homes import (
+    Chains,
+    HomesPlan,
+    IslandKind,
+    IslandsPlan,
+    IslandsRun,
+    NeighbourKind,
+    NeighboursPlan,
+)
 from planopt.report.money import money, money_per_million
 from planopt.report.numbers import count, days, duration, many, percent, size
 from planopt.report.screen import Ends
 from planopt.report.style import bad, good, head
-from planopt.report.table import Report, Section, Sentence, Table
+from planopt.report.table import Block, Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planopt.documents.homes import (
-        Chains,
-        HomesPlan,
-        IslandKind,
-        IslandsRun,
-        NeighbourKind,
-        NeighboursPlan,
-    )
     from planopt.documents.parts import Assumed
-    from planopt.report.table import Block
 
 _LABEL = 8
 _ALL = 1e-5

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.documents.explanations import Infeasibility
+from planopt.documents.explanations import Change, Infeasibility
 from planopt.report.money import money, money_per_hour
 from planopt.report.numbers import rate
-from planopt.report.table import Sentence, Table, listed
+from planopt.report.table import Block, Sentence, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.documents.explanations import Change
     from planopt.documents.plan import PlanDocument
-    from planopt.report.table import Block
 
 
 _MARGIN = " " * 12

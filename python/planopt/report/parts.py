@@ -20,7 +20,7 @@ from planopt.report.numbers import (
 )
 from planopt.report.screen import Parts
 from planopt.report.style import warn
-from planopt.report.table import Section, Sentence, Table, listed
+from planopt.report.table import Block, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         PlanWarning,
     )
     from planopt.documents.training import TrainingMemory
-    from planopt.report.table import Block
 
 GB = 1e9
 _BEHIND = {"host": "memory", "disk": "disks"}

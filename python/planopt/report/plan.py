@@ -12,7 +12,7 @@ from planopt.report.money import money, money_per_hour, money_per_million
 from planopt.report.numbers import count, days, many, milliseconds, percent, rate, size
 from planopt.report.screen import whole
 from planopt.report.style import UNKNOWN, bad, good
-from planopt.report.table import Report, Section, Sentence, Table, listed
+from planopt.report.table import Block, Report, Section, Sentence, Table, listed
 from planopt.report.training import run, training_layout
 from planopt.units import MONTHS_PER_YEAR
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
     from planopt.documents.training import Renting
     from planopt.errors import Diagnostic
-    from planopt.report.table import Block
 
 _STEADY = (
     "speeds and $/Mtok of this table and the next are those of a steady step at full "

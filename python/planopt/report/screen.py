@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable  # noqa: TC003 - a field of a tuple
+from collections.abc import (  # noqa: TC003 - a field of a tuple
+    Callable,
+    Iterable,
+    Sequence,
+)
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planopt.report.numbers import rate
 from planopt.report.style import UNKNOWN, head, seen, warn
-from planopt.report.table import Sentence, Table, beside, laid, shortened, width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from planopt.report.table import Block
+from planopt.report.table import Block, Sentence, Table, beside, laid, shortened, width
 
 HEIGHT, TALL = 24, 40
 """Lines of a terminal, and of what has a table of its own more to show."""

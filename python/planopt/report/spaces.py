@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planopt.report.front import SERVED, TRAINED, Plot
+from planopt.report.front import SERVED, TRAINED, Plot, Row
 from planopt.report.numbers import count, rate
 from planopt.report.screen import HEIGHT, Ends, flagged
 from planopt.report.style import faint, good, head
-from planopt.report.table import Report, Table, laid
+from planopt.report.table import Block, Report, Table, laid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from planopt.report.front import Row
-    from planopt.report.table import Block
     from planopt.sweeps.run import SweepResult
 
 _TITLES = {

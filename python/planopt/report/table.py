@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Protocol
 
-from planopt.report.style import PLAIN, head, padded, seen
+from planopt.report.style import PLAIN, Style, head, padded, seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from planopt.report.style import Style
 
 # Narrower and a table cannot be read; wider and the eye loses the line.
 _NARROWEST, _WIDEST = 60, 120

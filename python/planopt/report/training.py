@@ -9,7 +9,7 @@ from planopt.report.money import money
 from planopt.report.numbers import count, days, duration, percent, rate, size, watts
 from planopt.report.parts import known, memory_line, time_line
 from planopt.report.screen import Parts
-from planopt.report.table import Sentence
+from planopt.report.table import Block, Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         TrainingCandidate,
         TrainingEvaluation,
     )
-    from planopt.report.table import Block
 
 
 def training_layout(candidate: TrainingCandidate) -> str:

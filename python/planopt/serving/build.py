@@ -9,15 +9,17 @@ from msgspec import Struct
 
 from planopt._native import lay_out as native_lay_out
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.documents.evaluation import Deployment, Transfer  # noqa: TC001 - msgspec reads
+from planopt.documents.evaluation import (  # noqa: TC001 - msgspec reads
+    Deployment,
+    Disaggregated,
+    Transfer,
+)
 from planopt.documents.parts import BomLine, Cost, Outlasted  # noqa: TC001
-from planopt.procurement.problem import Broken, check
+from planopt.procurement.problem import Broken, Counts, Found, Limits, check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planopt.documents.evaluation import Disaggregated
-    from planopt.procurement.problem import Counts, Found, Limits
     from planopt.serving.question_types import Problem
 
 

@@ -9,12 +9,13 @@ import msgspec
 from msgspec.structs import replace
 
 from planopt.documents.evaluation import (
+    Deployment,
     EvaluationDocument,
     Pool,
     ServingEvaluation,
     Transfer,
 )
-from planopt.documents.parts import Cost
+from planopt.documents.parts import Candidate, Cost
 from planopt.errors import InputError
 from planopt.loads import Arrivals, Latencies, Load, Run, outcome
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Deployment
-    from planopt.documents.parts import Candidate
     from planopt.serving.question_types import Problem
 
 REQUESTS = 2000

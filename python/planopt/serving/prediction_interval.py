@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.documents.parts import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import EvaluationDocument, ServingEvaluation
 
 

@@ -11,20 +11,17 @@ from msgspec import Struct
 from msgspec.json import decode
 
 from planopt._native import build_info
-from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
+from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
 from planopt.door import written
 from planopt.errors import InputError
 from planopt.machine import processor_name
-from planopt.options import Asked
-from planopt.steps import Steps
+from planopt.options import Asked, TextOrNumber
+from planopt.steps import Step, Steps
 from planopt.sweeps.spaces import Space, read_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from planopt.catalog.open import Catalog
-    from planopt.options import TextOrNumber
-    from planopt.steps import Step
 
 CHUNK = 1 << 18
 """Candidates of a chunk: a few milliseconds of work."""

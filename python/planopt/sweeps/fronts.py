@@ -10,14 +10,13 @@ from msgspec.json import decode
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.door import written
 from planopt.errors import InputError
-from planopt.steps import Steps
+from planopt.steps import Step, Steps
 from planopt.sweeps.spaces import read_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from planopt._native import Table
-    from planopt.steps import Step
 
 
 class _Front(Struct, frozen=True):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.json import decode
 
-from planopt.steps import AGAIN, Steps
+from planopt.steps import AGAIN, Step, Steps
 from planopt.sweeps.parts import Evaluated, Parts
 from planopt.sweeps.study import Chunk, Study, read_study
 from planopt.sweeps.work import Task, evaluate, executor_on
@@ -24,8 +24,8 @@ from planopt.sweeps.work import Task, evaluate, executor_on
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planopt.steps import Step
     from planopt.sweeps.work import Far
+
 
 AHEAD = 256
 """Chunks that are handed out at once: enough for any cluster, and few in memory."""

@@ -13,12 +13,14 @@ from planopt.documents.training import (  # noqa: TC001 - msgspec reads
     TrainingDeployment,
     TrainingEvaluation,
 )
-from planopt.procurement.problem import Broken  # noqa: TC001 - msgspec reads
+from planopt.procurement.problem import (  # noqa: TC001 - msgspec reads
+    Broken,
+    Found,
+    Limits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from planopt.procurement.problem import Found, Limits
 
 
 MICRO_USD_DIGITS = 6

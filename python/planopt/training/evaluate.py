@@ -14,6 +14,7 @@ from planopt.documents.parts import Assumed
 from planopt.documents.training import (
     Mixed,
     Share,
+    TrainingCandidate,
     TrainingDocument,
     TrainingEvaluation,
 )
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from planopt.documents.training import TrainingCandidate
     from planopt.option_types import TrainingOptions
 
 

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from planopt.documents.plan import PlanDocument
+from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.planning.compare import Comparison, Frontier
-from planopt.report.front import SERVED
+from planopt.report.front import SERVED, Row
 from planopt.report.page.html import carried, document, embedded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planopt.documents.base import Drawn
-    from planopt.documents.plan import Plan, TrainingPlan
-    from planopt.report.front import Row
 
 _POINTS = 60
 """Points of one accelerator: more cannot be told apart."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planopt import units
 from planopt.documents.fleet import FleetPlan
-from planopt.documents.plan import Plan, TrainingPlan
+from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.errors import needing
 from planopt.report.page.tables import sections
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from xlsxwriter import Workbook
 
-    from planopt.documents.plan import PlanDocument
 
 _WIDTHS = (34, 16, 12, 14, 16, 16, 14, 28)
 _USD, _RATE, _PLAIN = "$#,##0", '$#,##0.000"/h"', "General"
