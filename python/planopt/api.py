@@ -5,6 +5,7 @@ What not every question needs is imported when it is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planopt.catalog.open import open_catalog
@@ -13,7 +14,6 @@ from planopt.options import Asked
 from planopt.planning.pipeline import Serving, Training, answered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
     from os import PathLike
 

@@ -8,6 +8,7 @@ model.md, section 9): one factor for all of its steps, units and loads.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +18,6 @@ from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.documents.explanations import Evidence, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from planopt.documents.plan import Request
 
 WHERE_UNKNOWN: Final = 1.25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
@@ -12,8 +13,6 @@ from planopt.documents.fleet import FleetDeployment, FleetPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from planopt.documents.explanations import Alternative, TrainingAlternative
     from planopt.documents.training import TrainingDeployment
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,10 +18,6 @@ from planopt.documents.facts import Changed, Fact, Facts, PricePaid
 from planopt.documents.plan import Plan, PlanDocument
 from planopt.errors import InputError
 from planopt.toml import tomllib
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 Table = dict[str, object]
 _NAMES = {

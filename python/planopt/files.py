@@ -5,15 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from planopt.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 LARGEST_BYTES = 64 * 2**20
 """What no plan, study, table of prices or result of a benchmark comes near."""

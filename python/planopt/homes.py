@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import field
@@ -15,8 +16,6 @@ from planopt.market import said_by_files
 from planopt.options import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from typing_extensions import Unpack
 
     from planopt.option_types import NeighboursOptions, TrainIslandsOptions

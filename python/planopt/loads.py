@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
@@ -19,8 +20,6 @@ from planopt.documents.evaluation import (
 from planopt.documents.parts import Rejection  # noqa: TC001 - msgspec reads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.catalog.open import Catalog
 
 ONE_SIDED = 1.645  # Standard errors above which a normal variable is in 5 % of cases

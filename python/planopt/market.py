@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -15,8 +16,6 @@ from planopt.documents.plan import Request
 from planopt.options import Asked, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from typing_extensions import Self
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -16,8 +17,6 @@ from planopt.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from planopt.catalog.entries import CostAssumptions
     from planopt.documents.evaluation import Deployment
     from planopt.documents.parts import BomLine, Cost

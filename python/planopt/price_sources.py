@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,8 +12,6 @@ import msgspec
 from planopt.documents.parts import BomLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from planopt.catalog.open import Catalog
 
 OLD_PRICE_DAYS = 365

@@ -6,6 +6,7 @@ agree with those of the core to 1e-9.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
@@ -38,8 +39,6 @@ from planopt_reference.neighbours import neighbours_mismatches
 from planopt_reference.training import evaluate_training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from planopt.catalog.entries import Figure as Known
     from planopt.documents.base import Document
     from planopt.documents.evaluation import EvaluationDocument

@@ -7,6 +7,7 @@ All of it follows from what the plan carries: its price, power, bill and rates
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import convert, structs
@@ -40,7 +41,6 @@ from planopt.price_sources import today
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     from planopt.catalog.entries import CostAssumptions

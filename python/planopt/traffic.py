@@ -7,6 +7,7 @@ import io
 import json
 import random
 import re
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from statistics import fmean, pstdev
@@ -16,8 +17,6 @@ from planopt.files import read
 from planopt.loads import Arrivals, Hashed, Sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from planopt.options import Asked
 
 LARGEST_COUNT = 2**31

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from msgspec import Struct
 
 from planopt.accuracy.columns import Count, Figure, Name  # noqa: TC001
 from planopt.documents.validation import Comparison, Missing, Outcome
 from planopt.second_opinion import FactError, all_reduce_in_a_host
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _MICRO: Final = 1e-6
 

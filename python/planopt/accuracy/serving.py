@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,8 +16,6 @@ from planopt.errors import InputError
 from planopt.loads import Latencies, Load, Run, outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from planopt.documents.parts import Rejection
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)

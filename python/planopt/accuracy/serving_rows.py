@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -17,10 +18,6 @@ from planopt.accuracy.columns import (  # noqa: TC001 - msgspec reads them
 from planopt.accuracy.serving import MeasuredReplica, UnpredictableError, known_models
 from planopt.documents.validation import Comparison, Missing, Outcome
 from planopt.loads import Arrivals, Latencies, Length, Load, Sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 _GB: Final = 1e9
 _MILLI: Final = 1e3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from statistics import StatisticsError, correlation, fmean, median
 from typing import TYPE_CHECKING, Final
@@ -17,8 +18,6 @@ from planopt.documents.parts import LEVEL
 from planopt.documents.validation import Calibration, Comparison, Statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from planopt.catalog.open import Catalog
 
 _HIGH = 0.9

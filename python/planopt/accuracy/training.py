@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct, structs
 
@@ -20,10 +21,6 @@ from planopt.documents.training import TrainingEvaluation, TrainingMemory
 from planopt.documents.validation import Comparison, Missing, Outcome, Standing
 from planopt.errors import InputError
 from planopt.files import write
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
 
 GIB = 2.0**30
 FIGURES = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from planopt.accuracy.collectives import CollectiveRow, predict_collectives
 from planopt.accuracy.columns import read_rows
@@ -29,10 +29,6 @@ from planopt.documents.validation import (
     Worst,
 )
 from planopt.steps import Step, Steps
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
 
 Measured = TrainingRow | ServingRow | CollectiveRow
 

@@ -6,7 +6,7 @@ energy and money is that of the compiled core, the one that evaluations use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from planopt._native import (
     accelerators_to_finish,
@@ -29,10 +29,6 @@ from planopt._native import (
 )
 from planopt.article.inputs import Inputs, UnknownFigureError, known
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _TERA = 1e12
 # The product of a layer that attention starts with; its heads are divided among ranks.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import (  # noqa: TC003 - read when a Struct is made
+from collections.abc import (
     Mapping,
     Sequence,
 )

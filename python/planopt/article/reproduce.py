@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -12,9 +13,6 @@ from planopt.article.figures import figure_of
 from planopt.article.inputs import Inputs, Scenario, UnknownFigureError, read_scenarios
 from planopt.catalog.open import bundled_folder
 from planopt.options import Asked
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Published(Struct, frozen=True, kw_only=True):

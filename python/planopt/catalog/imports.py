@@ -12,17 +12,15 @@ dstack's are the package gpuhunt, or the CSV files that it publishes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planopt.catalog.offers import Imported, Offer, accelerator_of, write_offers
 from planopt.catalog.open import open_catalog
 from planopt.catalog.overlay import IDS, id_of, toml_document, write_overlay
 from planopt.catalog.rows import Row, provider_of, read_rows
 from planopt.errors import Diagnostic, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 BYTES_PER_GB = 10**9
 BYTES_PER_GIB = 2**30

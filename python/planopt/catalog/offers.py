@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planopt.catalog.open import Catalog
 from planopt.catalog.overlay import toml_document, write_overlay
 from planopt.errors import Diagnostic, InputError
 from planopt.toml import tomllib
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 
 UNDATED = "undated"
 SPOT = ("interrupted_every", "restart")

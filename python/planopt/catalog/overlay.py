@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from planopt.errors import Diagnostic, InputError
 from planopt.files import replacing, unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 _WORD = r"[a-z0-9]+(?:\.[a-z0-9]+)*"

@@ -1,5 +1,6 @@
 """Commands on what is saved or launched: verify, diff, export, import ...; explain."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,8 +14,6 @@ from planopt.files import unwritable, write
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.documents.facts import Changed
     from planopt.planning.proof import Proof
     from planopt.second_opinion import Mismatch

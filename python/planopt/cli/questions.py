@@ -1,5 +1,6 @@
 """Commands that ask: solve, train, fleet, evaluate, compare, frontier, sweep."""
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,6 @@ from planopt.files import write
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from typing_extensions import Unpack
 
     from planopt.documents.homes import HomesPlan

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -20,9 +21,6 @@ from planopt.documents.parts import (
     PlanWarning,
     Rejection,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class TimeParts(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +21,6 @@ from planopt.documents.plan import PlanDocument
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from planopt.documents.base import Document
 
 COUNT = "1"

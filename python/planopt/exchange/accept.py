@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from planopt.documents.exchange import Acceptance, Judged, Outcome, Term, TermName
@@ -12,8 +13,6 @@ from planopt.errors import InputError
 from planopt.exchange.results import Result, read_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from planopt.documents.evaluation import ServingEvaluation
 
 _ENDS = 0.05

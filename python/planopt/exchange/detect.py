@@ -7,9 +7,9 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,10 +19,6 @@ from planopt.catalog.overlay import toml_document, write_overlay
 from planopt.documents.exchange import Detection, Found
 from planopt.machine import processor_name
 from planopt.price_sources import today
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
 
 HOST = "this-machine"
 """Id of the machine as a host in the overlay."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -15,10 +15,6 @@ from planopt.exchange.run_terms import training_role
 from planopt.exchange.say import Said, say
 from planopt.exchange.terms import Role, pool_roles, serving_roles
 from planopt.exchange.tool import Terms, Tool, tool
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 SCHEMA = "planopt.export/1"
 BENCHMARK, README = "benchmark.sh", "README.md"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import median
@@ -34,8 +35,6 @@ from planopt.price_sources import today
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from planopt.documents.evaluation import EvaluationDocument
 
 Table = dict[str, object]

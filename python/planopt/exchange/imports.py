@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -16,10 +16,6 @@ from planopt.exchange.tool import TOOLS, Tool, tool
 from planopt.exchange.training import Run, read_training
 from planopt.exchange.words import begun, content, settings, shell_words
 from planopt.options import Asked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _QUANTISED = re.compile(
     r"(?i)\b(fp8|awq|gptq|autoround|nvfp4|mxfp4|w\da\d+|int[48]|[48]bit|exl[23])\b"

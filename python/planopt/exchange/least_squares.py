@@ -7,6 +7,7 @@ off as one that is half as long.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from planopt.errors import needing
@@ -16,8 +17,6 @@ with needing("scipy", "exchange"):
     from scipy import optimize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from numpy.typing import NDArray
 
     Vector: TypeAlias = NDArray[np.float64]

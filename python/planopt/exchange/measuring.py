@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,8 +34,6 @@ from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.exchange.results import Result
 
 

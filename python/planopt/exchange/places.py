@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -14,8 +15,6 @@ from planopt.exchange.say import Said, cannot
 from planopt.exchange.tool import TOOLS, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from planopt.documents.plan import Plan
     from planopt.errors import Diagnostic
     from planopt.exchange.terms import Role

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from planopt.exchange.tool import Value  # noqa: TC001 - read by its annotation
 from planopt.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class Written(Struct, frozen=True, kw_only=True):

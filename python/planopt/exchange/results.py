@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -18,9 +19,6 @@ from planopt.errors import InputError
 from planopt.files import read
 from planopt.toml import tomllib
 from planopt.traffic import LARGEST_QUANTITY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 LEVELS = (50, 75, 90, 95, 97, 99, 99.9)
 """Percentiles that tools tell."""

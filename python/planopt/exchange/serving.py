@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -18,8 +19,6 @@ from planopt.planning.evaluate import evaluated
 from planopt.planning.pipeline import Serving, answered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import EvaluationDocument, Memory
     from planopt.exchange.hear import Hearing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -16,8 +17,6 @@ from planopt.planning.pipeline import Training, answered
 from planopt.training.evaluate import evaluated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.catalog.open import Catalog
     from planopt.documents.training import TrainingCandidate, TrainingDocument
     from planopt.exchange.hear import Hearing

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from planopt.errors import InputError, needing
 from planopt.files import read
 from planopt.toml import loads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _COMMENT = re.compile(r"""('[^']*'|"(?:\\.|[^"\\])*"|\\.)|(?<!\S)#[^\n]*""", re.S)
 _SHEBANG = re.compile(r"^\s*#!\S*(?:[ \t]+(?:ba|z|da)?sh(?=\s))?")

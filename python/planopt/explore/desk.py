@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -24,8 +25,6 @@ from planopt.steps import Steps
 from planopt.summary import made_from, summed_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import Plan
 

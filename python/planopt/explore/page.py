@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from planopt._native import formats
 from planopt.catalog.open import Catalog, open_catalog
 from planopt.options import Option, table, taken_by
 from planopt.report.page.html import EXPLORER, document, embedded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 IN_FRONT = (
     *("model", "isl", "osl", "concurrency", "request_rate"),

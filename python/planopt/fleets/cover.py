@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -23,8 +24,6 @@ from planopt.fleets.programme import Programme
 from planopt.procurement.solver import Effort, Solver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from planopt.procurement.model import Model
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Change, Infeasibility, Limit
 from planopt.fleets.problem import Container, Fleet
@@ -13,10 +13,6 @@ from planopt.fleets.question import PER_UNIT, SHARES_OF_A_RACK_UNIT
 from planopt.procurement.purchase import minimal_conflict
 from planopt.procurement.solver import Effort, Solver
 from planopt.units import CENTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 SECONDS = 5.0  # For each question that an explanation asks, at most
 

@@ -12,6 +12,7 @@ of a selection, a cover, a single copy. So all of them cost and use what is said
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -19,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from planopt._native import undominated_templates
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
     from fractions import Fraction
 
 

@@ -8,15 +8,13 @@ that, they write as rows of their own.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from planopt.errors import InternalError
 from planopt.fleets.problem import Fleet, Purchase, cost_cents, total, trimmed, used
 from planopt.procurement.model import MAX_ACTIVITY, Model, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 class Programme:

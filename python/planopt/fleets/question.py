@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,8 +40,6 @@ from planopt.training.problem import TrainingProblem, find_clusters
 from planopt.units import CENTS, HOURS_PER_YEAR, MICRO_USD, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from planopt.catalog.entries import CostAssumptions
     from planopt.catalog.open import Catalog
     from planopt.documents.evaluation import Deployment

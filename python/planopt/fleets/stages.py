@@ -23,10 +23,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -37,10 +38,6 @@ from planopt.fleets.problem import Fleet, Purchase, cost_cents, shortfalls, tota
 from planopt.fleets.programme import Mix, Programme, Selection
 from planopt.procurement.solver import Effort, Outcome, SolveInterrupted, Solver
 from planopt.units import CENTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 QUARTERS = 4  # Parts that a demand is divided into where two shapes share it
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from planopt.catalog.overlay import toml_document
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.documents.calibration import Efficiencies, Rates, Sample
     from planopt.measurement.device import Device
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ from planopt.documents.calibration import Efficiencies, Rates, Sample
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from planopt.catalog.entries import Entity
     from planopt.measurement.device import Device, Work
 

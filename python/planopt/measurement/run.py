@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from planopt.catalog.devices import accelerator_called
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
@@ -26,10 +26,6 @@ from planopt.options import Asked, TextOrNumber
 from planopt.planning.evaluate import evaluate_serving
 from planopt.price_sources import today
 from planopt.toml import tomllib
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 JUDGED_BY = "llama-3.2-1b"
 """A model that fits nearly everything: its speed is shown before and after."""

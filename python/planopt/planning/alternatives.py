@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,8 +25,6 @@ from planopt.training.evaluate import Both
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
-
     from planopt.documents.training import (
         TrainingDeployment,
         TrainingDocument,

@@ -6,6 +6,7 @@ of a dollar, of which the host has its share and years of electricity theirs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
@@ -26,8 +27,6 @@ from planopt.steps import Step, Steps
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import pyarrow
     from typing_extensions import Unpack
 

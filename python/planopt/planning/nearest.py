@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,6 @@ from planopt.training.build import TrainingBuild
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from planopt.catalog.entries import Model
     from planopt.procurement.problem import Purchase
     from planopt.serving.build import Build

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -50,8 +51,6 @@ from planopt.training.problem import TrainingProblem
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from planopt.training.build import TrainingBuild
 
 

@@ -9,6 +9,7 @@ good as that is not called optimal, whichever kind of deployment it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace as change
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,6 @@ from planopt.serving.search import sought
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.serving.question_types import Problem
 
 FINAL_REQUESTS = 64_000

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from heapq import nsmallest
 from pathlib import Path
@@ -39,8 +40,6 @@ from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from planopt.documents.certificate import Certificate
     from planopt.documents.homes import HomesPlan
     from planopt.planning.question import ServingQuestion

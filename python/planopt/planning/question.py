@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
@@ -35,8 +36,6 @@ from planopt.training.problem import TrainingProblem, find_clusters
 from planopt.units import HOURS_PER_YEAR, MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from typing_extensions import Self
 
     from planopt.catalog.open import Catalog

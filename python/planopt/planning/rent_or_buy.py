@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -18,8 +19,6 @@ from planopt.price_sources import is_rough
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.catalog.entries import CostAssumptions, Figure
     from planopt.catalog.open import Catalog
     from planopt.planning.question import ServingQuestion, TrainingQuestion

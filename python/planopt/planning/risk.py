@@ -7,6 +7,7 @@ of each alternative may be, and what each carries of the demand.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -35,8 +36,6 @@ from planopt.planning.settle import kept_by
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from planopt.documents.training import TrainingCandidate
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild

@@ -12,6 +12,7 @@ go on with it. The other assumptions are moved within the band one by one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -42,8 +43,6 @@ from planopt.serving.load import configuration_of
 from planopt.units import MICRO_USD, SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from planopt.documents.parts import BomLine
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem

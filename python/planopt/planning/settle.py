@@ -8,6 +8,7 @@ has refused is one at rates that are shown to hold (docs/reference/serving.md, s
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -28,8 +29,6 @@ from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt._native import Rows
     from planopt.documents.evaluation import Deployment
 

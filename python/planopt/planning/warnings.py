@@ -7,6 +7,7 @@ on: a warning says what is at stake.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
@@ -23,8 +24,6 @@ from planopt.summary import tpot
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from planopt.catalog.open import Catalog
     from planopt.documents.explanations import Sensitivity
     from planopt.documents.training import TrainingMemory

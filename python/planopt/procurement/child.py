@@ -24,11 +24,10 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     # OR-Tools ships no types for this front.
     from ortools.linear_solver.pywraplp import Solver  # type: ignore[import-untyped]
 

@@ -36,6 +36,7 @@ losses cost 9 users and not 16.)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -45,8 +46,6 @@ from typing import TYPE_CHECKING
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from planopt.procurement.problem import Failure, Offer
 
 

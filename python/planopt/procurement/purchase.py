@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -24,8 +25,6 @@ from planopt.procurement.solver import Outcome, SolveInterrupted, Solver
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from planopt._native import Rows
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from planopt.report.style import head
 from planopt.report.table import Report, Section, Table
 from planopt.sweeps.bench import Measured
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _RATES = {
     "candidates_per_second": ">all threads",

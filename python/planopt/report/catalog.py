@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from planopt.catalog.offers import UNDATED
@@ -13,8 +14,6 @@ from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from planopt.catalog.entries import Entity, Entry, Figure
 
 _OF_THIS_YEAR = "this year's: at most a year old, and neither from memory nor assumed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -16,8 +17,6 @@ from planopt.report.style import UNKNOWN, bad, faint, good
 from planopt.report.table import Block, Report, Section, Table, listed, width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from planopt.documents.plan import Plan, TrainingPlan
 
 _BEST, _NOT_BEST = " ◂", "  "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from planopt.report.numbers import in_unit
@@ -9,8 +10,6 @@ from planopt.report.style import faint, head
 from planopt.report.table import Block, Sentence, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from planopt.documents.derivation import Derivation, Fact, Figure
 
 _PAGES = "docs/reference"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planopt.report.evaluation import render_evaluation
@@ -10,8 +11,6 @@ from planopt.report.style import UNKNOWN, good, head, warn
 from planopt.report.table import Block, Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from planopt.documents.exchange import (
         Acceptance,
         Detection,

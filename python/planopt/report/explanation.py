@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planopt.report.style import head
 from planopt.report.table import Report, Sentence, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.explain import Explanation
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -38,7 +39,6 @@ from planopt.report.training import run_lines, training_layout
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from planopt.documents.evaluation import ServingEvaluation

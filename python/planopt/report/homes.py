@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planopt.documents.homes import (
@@ -20,8 +21,6 @@ from planopt.report.style import bad, good, head
 from planopt.report.table import Block, Report, Section, Sentence, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from planopt.documents.parts import Assumed
 
 _LABEL = 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Change, Infeasibility
@@ -10,8 +11,6 @@ from planopt.report.numbers import rate
 from planopt.report.table import Block, Sentence, Table, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.documents.plan import PlanDocument
 
 

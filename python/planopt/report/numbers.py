@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from planopt.price_sources import MILLION, three_digits
 from planopt.report.style import UNKNOWN
 from planopt.units import SECONDS_PER_HOUR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _GIGABYTE = 1e9
 _KG_PER_TONNE = 1e3

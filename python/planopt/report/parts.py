@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,8 +24,6 @@ from planopt.report.style import warn
 from planopt.report.table import Block, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from planopt.documents.evaluation import (
         Deployment,
         Memory,

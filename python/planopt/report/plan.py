@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from planopt.price_sources import is_rough
@@ -17,7 +18,6 @@ from planopt.report.training import run, training_layout
 from planopt.units import MONTHS_PER_YEAR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from planopt.documents.evaluation import Disaggregated, Transfer

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Sentence, Table, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     Row = Mapping[str, Any]
 
 _TITLES = ("figure", "article", ">exact", ">ours", ">off by", "+>chained", "unit")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import (  # noqa: TC003 - a field of a tuple
+from collections.abc import (
     Callable,
     Iterable,
     Sequence,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planopt.report.front import SERVED, TRAINED, Plot, Row
@@ -11,7 +12,6 @@ from planopt.report.style import faint, good, head
 from planopt.report.table import Block, Report, Table, laid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from planopt.sweeps.run import SweepResult

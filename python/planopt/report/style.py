@@ -7,11 +7,8 @@ out: only who knows the terminal has to know of colours.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 UNKNOWN = "-"
 """What is not known is a dash, never a 0."""

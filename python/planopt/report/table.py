@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from planopt.report.style import PLAIN, Style, head, padded, seen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 
 # Narrower and a table cannot be read; wider and the eye loses the line.
 _NARROWEST, _WIDEST = 60, 120

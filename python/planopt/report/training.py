@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from planopt.report.screen import Parts
 from planopt.report.table import Block, Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.documents.training import (
         Mixed,
         Step,

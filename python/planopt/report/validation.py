@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Table, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from planopt.documents.validation import (
         Calibration,
         Comparison,

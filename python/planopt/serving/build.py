@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -18,8 +19,6 @@ from planopt.documents.parts import BomLine, Cost, Outlasted  # noqa: TC001
 from planopt.procurement.problem import Broken, Counts, Found, Limits, check
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.serving.question_types import Problem
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -20,8 +21,6 @@ from planopt.errors import InputError
 from planopt.loads import Arrivals, Latencies, Load, Run, outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem
 

@@ -7,6 +7,7 @@ the ones that promises are judged by.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,8 +16,6 @@ from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.documents.parts import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from planopt.documents.evaluation import EvaluationDocument, ServingEvaluation
 
 

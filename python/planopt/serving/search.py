@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -12,8 +13,6 @@ from planopt.procurement.problem import Found
 from planopt.serving.load import promised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem
 

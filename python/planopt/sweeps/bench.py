@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.json import decode
@@ -18,10 +18,6 @@ from planopt.machine import processor_name
 from planopt.options import Asked, TextOrNumber
 from planopt.steps import Step, Steps
 from planopt.sweeps.spaces import Space, read_space
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 CHUNK = 1 << 18
 """Candidates of a chunk: a few milliseconds of work."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,8 +15,6 @@ from planopt.steps import Step, Steps
 from planopt.sweeps.spaces import read_space
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from planopt._native import Table
 
 

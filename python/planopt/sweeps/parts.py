@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,6 @@ from planopt.errors import InputError, needing
 from planopt.files import replacing, unwritable, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from planopt.sweeps.study import Chunk, Study
 
 MANIFEST = "manifest.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     Executor,
@@ -22,8 +23,6 @@ from planopt.sweeps.study import Chunk, Study, read_study
 from planopt.sweeps.work import Task, evaluate, executor_on
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from planopt.sweeps.work import Far
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,9 +18,6 @@ from planopt.door import written
 from planopt.errors import Diagnostic, InputError
 from planopt.files import read
 from planopt.sweeps.spaces import Space, read_space, read_toml, space_of_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 CHUNK = 150_000_000
 """Candidates of a chunk: a second and more of one core, so that handing them out and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -17,7 +18,6 @@ from planopt.door import written
 from planopt.errors import InputError, needing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from planopt.sweeps.study import Chunk, Study

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -18,10 +19,6 @@ from planopt.procurement.problem import (  # noqa: TC001 - msgspec reads
     Found,
     Limits,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 MICRO_USD_DIGITS = 6
 """Prices are whole micro-dollars."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,8 +24,6 @@ from planopt.options import Asked
 from planopt.price_sources import sourced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from typing_extensions import Unpack
 
     from planopt.option_types import TrainingOptions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ from planopt.report.homes import render_homes
 from planopt.report.page.tables import markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.documents.derivation import Derivation
     from planopt.documents.homes import HomesPlan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,8 +13,6 @@ from planopt.report.front import SERVED, Row
 from planopt.report.page.html import carried, document, embedded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planopt.documents.base import Drawn
 
 _POINTS = 60

@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from planopt.documents.fleet import FleetPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.report.money import money, money_per_hour, money_per_million
 from planopt.report.numbers import count, duration, percent, rate, watts
 from planopt.report.style import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 def _text(value: object) -> str:

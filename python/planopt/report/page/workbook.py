@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from planopt.errors import needing
 from planopt.report.page.tables import sections
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from xlsxwriter import Workbook
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from planopt.documents.fleet import FleetPlan
@@ -17,8 +18,6 @@ from planopt.report.table import Report
 from planopt.second_opinion import derivation_of_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from planopt.documents.derivation import Derivation
     from planopt.documents.homes import HomesPlan
     from planopt.documents.plan import PlanDocument
