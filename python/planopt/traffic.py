@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from statistics import fmean, pstdev
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from planopt.files import read
 from planopt.loads import Arrivals, Hashed, Sizes
+from planopt.traces import HASHED_TOKENS, HASHES, Rows, of_json
 
 if TYPE_CHECKING:
     from planopt.options import Asked
@@ -47,10 +47,6 @@ TIMES: dict[str, Callable[[str], float]] = {
 }
 """Columns: planopt's own, and those of Azure's, BurstGPT's and Mooncake's traces; the
 latter also by the other names that Dynamo and AISimulate take for them."""
-HASHES, HASHED_TOKENS = "hash_ids", 512
-"""What of Mooncake's prompts is alike, and tokens of which each is a hash, with all
-before them (arXiv 2407.00079, section 4)."""
-
 
 LOGGED = {
     "arrived": re.compile(r"(\d\d-\d\d \d\d:\d\d:\d\d) .*?Received request ([^\s:]+):"),
@@ -71,7 +67,7 @@ HOW_LOGGED = (
 ACCEPTED = (
     f"a CSV with the columns prompt and output, in tokens up to {LARGEST_COUNT}, and "
     f"seconds, in growing order up to {LARGEST_QUANTITY:g}; or a trace of Azure, "
-    "BurstGPT or Mooncake, or a log of vLLM"
+    "BurstGPT, Mooncake, Bailian, Dynamo or Weka; or a log or a detailed result of vLLM"
 )
 
 
@@ -120,14 +116,17 @@ def read_traffic(asked: Asked) -> Traffic | None:
 
     A column ``seconds`` says when each request arrived, in growing order, and
     ``hash_ids`` which pieces of 512 tokens of prompts are alike. Traces of
-    Azure, BurstGPT (CSV) and Mooncake (a JSON object on each line) are read as they
-    are published, and so is a log of vLLM that says tokens.
+    Azure, BurstGPT (CSV), Mooncake, Bailian, Dynamo and Weka (JSON) are read as they
+    are published, and so are a log of vLLM that says tokens and what its benchmark
+    writes with ``--save-detailed``.
     """
     if "traffic" not in asked.given:
         return None
-    path, rows, why = str(asked.given["traffic"]), [], "no requests in it"
+    path, why = str(asked.given["traffic"]), "no requests in it"
+    rows: list[_Request] = []
+    hashed_tokens = HASHED_TOKENS
     try:
-        rows = _requests(read(path).decode("utf-8-sig"))
+        rows, hashed_tokens = _requests(read(path).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         why = f"cannot be read as traffic: {error}"
     if not rows:
@@ -139,7 +138,7 @@ def read_traffic(asked: Asked) -> Traffic | None:
     seconds = [time for time in times if time is not None]
     pieces = [each for each in hashes if each is not None]
     begin = all(pieces) and len(pieces) == len(rows)
-    hashed = Hashed(tokens=HASHED_TOKENS, pieces=pieces) if begin else None
+    hashed = Hashed(tokens=hashed_tokens, pieces=pieces) if begin else None
     if hashed:
         asked.given.setdefault("router", "cache-aware")
     if len(seconds) < len(rows):
@@ -148,21 +147,18 @@ def read_traffic(asked: Asked) -> Traffic | None:
     return Traffic(prompts, answers, since, hashed)
 
 
-def _rows(text: str) -> tuple[list[str], Iterable[tuple[int, Mapping[str, object]]]]:
+def _rows(text: str) -> Rows:
     """Read names of columns, and the rows with their lines."""
     if "Received request " in text:
         logged = [*enumerate(_logged(text), 1)]
         if not logged:
             raise ValueError(HOW_LOGGED)
-        return [*logged[0][1]], logged
+        return Rows([*logged[0][1]], logged)
     if not text.lstrip().startswith("{"):
         table = csv.DictReader(io.StringIO(text, newline=""))
         names = [*(table.fieldnames or ())]
-        return names, ((table.line_num, row) for row in table)
-    lines = [*enumerate(text.splitlines(), 1)]
-    read = ((at, json.loads(line)) for at, line in lines if line.strip())
-    objects = [(at, row if isinstance(row, dict) else {}) for at, row in read]
-    return [*objects[0][1]], objects
+        return Rows(names, ((table.line_num, row) for row in table))
+    return of_json(text)
 
 
 def _logged(text: str) -> list[dict[str, object]]:
@@ -208,9 +204,9 @@ def _second(text: str, before: datetime | None) -> datetime:
 _Request: TypeAlias = "tuple[int, int, float | None, list[int] | None]"
 
 
-def _requests(text: str) -> list[_Request]:
-    """Read prompt, output and, where they are said, time and hashes of each request."""
-    names, read = _rows(text)
+def _requests(text: str) -> tuple[list[_Request], int]:
+    """Read prompt, output, time and hashes of each request, and tokens of a hash."""
+    names, read, hashed_tokens = _rows(text)
     columns = [
         next((name for name in known if name in names), None)
         for known in (PROMPTS, ANSWERS, TIMES)
@@ -231,7 +227,7 @@ def _requests(text: str) -> list[_Request]:
             rows.append((*sizes, seconds, _hashes(row.get(HASHES))))
     except ValueError as error:
         raise ValueError(f"line {line}: {error}") from error
-    return rows
+    return rows, hashed_tokens
 
 
 def _after(seconds: float | None, latest: float) -> float:

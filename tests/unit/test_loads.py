@@ -146,6 +146,27 @@ PUBLISHED = {
     "dynamo": '{"created_time": 0, "input_tokens": 374, "output_tokens": 44, '
     '"hash_ids": [0]}\n{"created_time": 4314.579, "input_tokens": 396, '
     '"output_tokens": 109, "hash_ids": [0]}\n',
+    "bailian": '{"chat_id": 7, "parent_chat_id": -1, "timestamp": 61, "turn": 1, '
+    '"input_length": 374, "output_length": 44, "hash_ids": [3]}\n{"chat_id": 8, '
+    '"parent_chat_id": 7, "timestamp": 65.314579, "turn": 2, "input_length": 396, '
+    '"output_length": 109, "hash_ids": [3]}\n',
+    "agentic": '{"schema": "dynamo.agentic_mooncake", "version": 2, "block_size": 64, '
+    '"hash_id_scope": "local", "source": {"format": "own", "digest": "0"}}\n'
+    '{"request_id": "b", "play_id": "one", "not_before_ms": 4314.579, '
+    '"input_length": 396, "output_length": 109, "hash_ids": [1]}\n'
+    '{"request_id": "a", "play_id": "one", "not_before_ms": 0, '
+    '"input_length": 374, "output_length": 44, "hash_ids": [1]}\n',
+    "vllm": '{"duration": 9, "input_lens": [374, 5, 396], "output_lens": [44, 0, 109],'
+    ' "ttfts": [0.1, 0, 0.1], "start_times": [7, 8, 11.314579]}',
+    "sglang": '{"input_lens": [374, 396], "output_lens": [44, 109], "ttfts": [1, 1], '
+    '"start_times": [0, 4.314579]}\n',
+    "weka": """{
+    "id": "a", "models": ["m"], "block_size": 64, "hash_id_scope": "local",
+    "requests": [
+      {"t": 1.0, "type": "s", "in": 374, "out": 44, "hash_ids": [1, 2]},
+      {"t": 3.0, "type": "subagent", "agent_id": "s", "duration_ms": 9, "requests": [
+        {"t": 2.314579, "type": "n", "in": 396, "out": 109, "hash_ids": [1, 3]}]}
+    ]}""",
     "own": "seconds,prompt,output\n0,374,44\n4.314579,396,109\n",
 }
 
@@ -170,6 +191,18 @@ def test_traces_are_read_as_they_are_published(trace: str, tmp_path: Path) -> No
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,1\n", "line 2"),
         ("Timestamp,Request tokens,Response tokens\n5,1,1\n4,1,1\n", "after 5"),
         ("prompt,output\n1.5,1\n", "no number of tokens"),
+        (
+            '{"session_id": "s", "input_length": 1, "output_length": 1, '
+            '"timestamp": 0}\n{"session_id": "s", "input_length": 1, '
+            '"output_length": 1, "delay": 20}\n',
+            "line 2: a turn that waits",
+        ),
+        ('{"requests": [{"in": 3, "out": 1}], "block_size": 64}', "line 1: "),
+        ('{"requests": [{"t": 0, "in": 3, "out": 1}], "block_size": 0}', "block_size"),
+        ('{"requests": [], "block_size": 64}', "no requests in it"),
+        ('{"requests": [{"t": "now"}], "block_size": 64}', "line 1: "),
+        ('{"input_lens": [1, 2], "output_lens": [1]}', "not as many"),
+        ('{"schema": "dynamo.agentic_mooncake", "version": 2}', "line 1: "),
     ],
 )
 def test_what_is_no_trace_is_refused(content: str, said: str, tmp_path: Path) -> None:
@@ -180,6 +213,41 @@ def test_what_is_no_trace_is_refused(content: str, said: str, tmp_path: Path) ->
     with pytest.raises(InputError) as refused:
         asked.finish()
     assert said in refused.value.diagnostics[0].message
+
+
+def test_hashes_of_traces_are_of_whom_they_are(tmp_path: Path) -> None:
+    def pieces(content: str) -> tuple[int, list[list[int]]]:
+        file = tmp_path / "trace"
+        file.write_text(content)
+        read = read_traffic(Asked("solve", {"traffic": str(file)}))
+        assert read is not None
+        assert read.hashed is not None
+        return read.hashed.tokens, read.hashed.pieces
+
+    assert pieces(PUBLISHED["bailian"]) == (16, [[3], [3]])
+    assert pieces(PUBLISHED["agentic"]) == (64, [[0], [0]])
+    # A sub-agent has what its conversation has.
+    assert pieces(PUBLISHED["weka"]) == (64, [[0, 1], [0, 2]])
+    asked = '{"t": %s, "type": "n", "in": 9, "out": 1, "hash_ids": [1, %s]}'
+    told = '{"block_size": 64, "hash_id_scope": "%s", "requests": [%s]}\n'
+    two = [(scope, [asked % (0, 2), asked % (1, 4)]) for scope in ("local", "global")]
+    # Another's hashes are others, unless those of a file are said to be of all.
+    for scope, (first, second) in two:
+        found = pieces(told % (scope, first) + told % (scope, second))
+        assert found == (64, [[0, 1], [2, 3] if scope == "local" else [0, 2]])
+
+
+def test_a_sub_agent_is_timed_as_all_of_its_file_are(tmp_path: Path) -> None:
+    of_agent = (
+        '{"t": %d, "type": "subagent", "requests": [{"t": %d, "in": 2, "out": 1}]}'
+    )
+    file = tmp_path / "trace"
+    for first, second, times in ((5, 40, [0, 35]), (0, 10, [0, 35])):
+        agents = f"{of_agent % (5, first)}, {of_agent % (30, second)}"
+        file.write_text(f'{{"block_size": 64, "requests": [{agents}]}}')
+        read = read_traffic(Asked("solve", {"traffic": str(file)}))
+        assert read is not None
+        assert read.seconds == times
 
 
 def test_two_hundred_people_are_not_two_hundred_streams() -> None:
