@@ -49,3 +49,23 @@ def test_plans_on_the_next_networks_are_priced(asked: dict[str, Any]) -> None:
 def test_a_network_that_was_asked_for_has_no_others() -> None:
     plan = planopt.solve(**STEADY, network="ethernet-1g")
     assert not any(each.change.startswith("--network") for each in plan.sensitivity)
+
+
+def test_two_thousand_cards_over_roce_are_joined_by_light() -> None:
+    plan = planopt.train(
+        model="llama-3.1-70b",
+        tokens="15T",
+        global_batch=2048,
+        seq_len=8192,
+        deadline="92d",
+        accelerators="h100-sxm",
+        network="ethernet-400g-optical",
+    )
+    bought = {each.id: each.quantity for each in plan.bill_of_materials}
+    assert plan.deployments[0].hardware.accelerators == 2048
+    # Leaves and spines of 128 ports; optics and fibre for each NIC and each uplink.
+    nics = bought["nic-connectx7-400g"]
+    leaves = -(-nics // 64)
+    assert bought["sw-sn5600"] > leaves > 1
+    assert bought["cable-400g-optical"] == nics + leaves * 64
+    assert planopt.verify(plan)

@@ -206,7 +206,7 @@ def test_what_flips_a_plan_is_what_a_whole_search_finds(
 NEXT_RATES = {
     "infiniband-200g": {
         "ethernet-100g-cx5,ethernet-100g-e810",
-        "ethernet-400g,infiniband-400g",
+        "ethernet-400g,ethernet-400g-optical,infiniband-400g",
     },
     "infiniband-400g": {"ethernet-200g,infiniband-200g"},
 }
