@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 
 # Section 10, "More than two hosts are joined by".
-def switches_and_uplinks(ports: int, nics: int) -> tuple[int, int] | None:
-    """Return the switches of a fabric and the cables between them.
+def _switches_and_uplinks(
+    ports: int, nics: int, down: int, up: int
+) -> tuple[int, int] | None:
+    """Return the switches of a tree and its uplinks; None beyond three tiers.
 
     Parameters
     ----------
@@ -41,39 +43,46 @@ def switches_and_uplinks(ports: int, nics: int) -> tuple[int, int] | None:
         Ports of a switch, `k`.
     nics : int
         NICs to join, `n`.
-
-    Returns
-    -------
-    tuple of (int, int), or None
-        None beyond three tiers.
+    down, up : int
+        Ports of a leaf to NICs and to spines.
     """
     if nics <= ports:
         return 1, 0
-    half = ports // 2
-    if half == 0:
+    if down == 0:
         return None
-    leaves = ceil(nics / half)
-    top = ceil(leaves * half / ports)
+    half = ports // 2
+    leaves = ceil(nics / down)
+    upward = leaves * up
     if leaves <= ports:
-        even = (n for n in range(1, half + 1) if half % n == 0)
-        return leaves + min(n for n in even if n >= top), leaves * half
-    if nics <= half * half * ports:
-        return 2 * leaves + top, 2 * leaves * half
+        even = (n for n in range(1, up + 1) if up % n == 0)
+        return leaves + min(n for n in even if n >= ceil(upward / ports)), upward
+    if nics <= down * half * ports:
+        second = ceil(upward / half)
+        return leaves + second + ceil(second * half / ports), upward + second * half
     return None
+
+
+def _trees(network: Network, nics: int) -> Iterator[tuple[Part, int, int]]:
+    """Yield each switch, how many of it, and the cables between them."""
+    ratio = network.oversubscription
+    for switch in network.switches:
+        fewest = ceil(switch.ports * ratio // (1 + ratio) / ratio)
+        for up in range(fewest, switch.ports // 2 + 1):
+            down = min(up * ratio, switch.ports - up)
+            tree = _switches_and_uplinks(switch.ports, nics, down, up)
+            if switch.price is not None and tree is not None:
+                yield switch, *tree
 
 
 def _cheapest_fabric(network: Network, nics: int) -> tuple[Part, int, int]:
     """Return the switch, how many of it, and the cables between them."""
-    fabrics = [
-        (switch, *fabric)
-        for switch in network.switches
-        if switch.price is not None
-        and (fabric := switches_and_uplinks(switch.ports, nics)) is not None
-    ]
-    if not fabrics:
+    cable = network.uplink or network.cable
+    uplink = (cable and cable.price) or 0
+    trees = list(_trees(network, nics))
+    if not trees:
         message = f"no switch of {network.id} joins {nics} NICs"
         raise PurchaseError(message)
-    return min(fabrics, key=lambda one: (one[0].price or 0) * one[1])
+    return min(trees, key=lambda one: (one[0].price or 0) * one[1] + uplink * one[2])
 
 
 @dataclass(frozen=True)
@@ -312,7 +321,10 @@ def joined(
             chosen, count, uplinks = _cheapest_fabric(net, hosts * nics_per_host)
             switch = chosen.id
             price = priced(chosen.price, chosen.id)
-            lines.append(Line("switch", chosen.id, chosen.name, count, price))
+            name = chosen.name
+            if count > 1 and net.oversubscription > 1:
+                name = f"{name}, leaves {net.oversubscription}:1"
+            lines.append(Line("switch", chosen.id, name, count, price))
             power += count * chosen.power
             height += count * chosen.rack_units if height else 0.0
         else:

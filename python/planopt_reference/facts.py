@@ -323,13 +323,14 @@ class Facts:
         if is_offer(name):
             rdma = self.offer(name).table.get("transport") == "rdma"
             nic = Part(id=name, name=name, price=0)
-            return Network(name, name, rdma, nic, switches=(), cable=None)
+            return Network(name, name, rdma, nic, switches=())
         network: Network = self._entity("networks", name, hardware.network)
         return replace(
             network,
             nic=self._said(network.nic),
             switches=tuple(map(self._said, network.switches)),
-            cable=None if network.cable is None else self._said(network.cable),
+            cable=network.cable and self._said(network.cable),
+            uplink=network.uplink and self._said(network.uplink),
         )
 
     def model_table(self, name: str) -> Table:

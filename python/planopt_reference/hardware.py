@@ -145,7 +145,11 @@ class Network:
     rdma: bool
     nic: Part
     switches: tuple[Part, ...]
-    cable: Part | None
+    cable: Part | None = None
+    uplink: Part | None = None
+    """What joins switches, where it is another cable."""
+    oversubscription: int = 1
+    """Ports of a leaf to hosts for one to spines, at most."""
 
 
 def _optional(table: Table, key: str, read: Callable[[object], _Read]) -> _Read | None:
@@ -281,5 +285,7 @@ def network(table: Table) -> Network:
         rdma=table["transport"] == "rdma",
         nic=_part(table["nic"]),
         switches=tuple(_part(switch) for switch in table.get("switch", [])),
-        cable=_part(table["cable"]) if "cable" in table else None,
+        cable=_optional(table, "cable", _part),
+        uplink=_optional(table, "uplink", _part),
+        oversubscription=units.count(table.get("oversubscription", 1)),
     )

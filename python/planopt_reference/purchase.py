@@ -237,11 +237,11 @@ def nics_bought(host: Host, network: Network, nics_per_host: int) -> tuple[int, 
 
 # Section 7, "Cables are bought where they have a price".
 def cable_lines(network: Network, cabled: int, uplinks: int = 0) -> Iterator[Line]:
-    """Return the line of cables: of NICs, of pairs without a switch, of uplinks."""
-    cable = network.cable
-    quantity = cabled + uplinks
-    if cable is not None and cable.price is not None and quantity > 0:
-        yield Line("cable", cable.id, cable.name, quantity, cable.price)
+    """Return the lines of cables: of NICs, of pairs without a switch, of uplinks."""
+    bought = (network.cable, cabled), (network.uplink or network.cable, uplinks)
+    for cable, quantity in bought:
+        if cable is not None and cable.price is not None and quantity > 0:
+            yield Line("cable", cable.id, cable.name, quantity, cable.price)
 
 
 def nic_lines(network: Network, bought: int) -> Iterator[Line]:

@@ -294,6 +294,22 @@ def test_core_and_reference_agree_on_other_assumptions(
     assert_same(otherwise, candidate(picker(data), otherwise))
 
 
+def test_core_and_reference_agree_on_leaves_with_few_uplinks() -> None:
+    rng = random.Random(20261127)
+    slowed = 0
+    for _ in range(300):
+        asked = candidate(rng.choice, calibrated())
+        asked["network"] = "oversubscribed"
+        if assert_same(calibrated(), asked) == "feasible":
+            even = calibrated().core.ask(
+                "evaluate_training", {**asked, "network": "ethernet-200g"}, dict
+            )
+            uneven = calibrated().core.ask("evaluate_training", asked, dict)
+            assert uneven["step_seconds"] >= even["step_seconds"] * (1 - RELATIVE)
+            slowed += uneven["step_seconds"] > even["step_seconds"] * (1 + RELATIVE)
+    assert slowed > 10
+
+
 def test_every_model_on_seeded_candidates() -> None:
     rng = random.Random(20261121)
     outcomes: dict[str, int] = {}

@@ -11,6 +11,7 @@ from planopt_reference.derivation import formula
 
 if TYPE_CHECKING:
     from planopt_reference.communication import Fabric
+    from planopt_reference.hardware import Network
     from planopt_reference.training.candidate import Candidate
 
 # Section 6: more domains than these are joined as a tree of rings.
@@ -49,6 +50,10 @@ class Group:
     inside: Line
     across: Line | None
     transfer: bool
+    exchanged: float = 1.0
+    """Share of the network's bandwidth that is left where all send to all."""
+    passed: float = 1.0
+    """The same where each sends to the next."""
 
     @property
     def domains(self) -> int:
@@ -74,10 +79,13 @@ class Group:
     @property
     def network(self) -> Line:
         """Return the line across hosts; rule `network` is that there is one."""
+        return self._reached(self.passed)
+
+    def _reached(self, share: float) -> Line:
         if self.across is None:
             message = "a group that leaves its host has no network"
             raise ValueError(message)
-        return self.across
+        return replace(self.across, bandwidth=self.across.bandwidth * share)
 
     # Section 6, "all 0 for one rank, and for no bytes".
     def is_silent(self, payload: float) -> bool:
@@ -144,7 +152,8 @@ class Group:
             seconds += inside.latency + part * (self.local - 1) / inside.bandwidth
         if self.leaves_its_domain:
             distant = (self.ranks - self.local) * across
-            seconds += self.network.latency + part * distant / self.network.bandwidth
+            network = self._reached(self.exchanged)
+            seconds += network.latency + part * distant / network.bandwidth
         return seconds
 
     # Section 6, message.
@@ -213,22 +222,29 @@ def groups_of(candidate: Candidate, fabric: Fabric, slots: int) -> Groups:
         candidate.expert_shard_ranks if candidate.is_sharded else expert_ranks
     )
 
+    everything = candidate.accelerators
+    nics = ceil(everything / slots) * fabric.nics_per_host
+
     def group(ranks: int, local: int, span: int) -> Group:
         local = min(max(local, 1), ranks)
+        passed, exchanged = _left(
+            fabric.network, nics, ceil(span / slots), ceil(ranks / local)
+        )
         return Group(
             ranks=ranks,
             local=local,
             inside=_local_line(fabric, local, min(span, reach)),
             across=_network_line(fabric, slots),
             transfer=fabric.assumptions.communication.all_reduce == "transfer",
+            passed=passed,
+            exchanged=exchanged,
         )
 
-    everything = candidate.accelerators
     return Groups(
         tensor=group(t, min(reach, t), t),
         context=group(c, min(near, c), t * c),
         expert=group(e, min(near * candidate.folded, e), inner),
-        pipeline=group(p, p if together else 1, inner * p),
+        pipeline=group(p, p, inner * p) if together else group(p, 1, everything),
         shards=group(shards, min(replicas, shards), everything),
         shard_replicas=group(dense_ranks // shards, replicas // shards, everything),
         expert_shards=group(
@@ -245,11 +261,43 @@ def with_stages_apart(
     groups: Groups, candidate: Candidate, fabric: Fabric, slots: int
 ) -> Groups:
     """Return groups whose pipeline leaves its host with every stage."""
-    across = _network_line(fabric, slots)
-    return replace(
-        groups,
-        pipeline=replace(groups.pipeline, ranks=candidate.pp, local=1, across=across),
+    hosts, stages = ceil(candidate.accelerators / slots), candidate.pp
+    nics = hosts * fabric.nics_per_host
+    pipeline = replace(
+        groups.pipeline,
+        ranks=stages,
+        local=1,
+        across=_network_line(fabric, slots),
+        passed=_left(fabric.network, nics, hosts, stages)[0],
     )
+    return replace(groups, pipeline=pipeline)
+
+
+# Section 6, "Where the network is oversubscribed".
+def _left(
+    network: Network | None, nics: int, hosts: int, domains: int
+) -> tuple[float, float]:
+    """Return the shares of a NIC's rate that neighbours and exchanges have.
+
+    Parameters
+    ----------
+    network : Network or None
+        What joins the hosts.
+    nics : int
+        All that it joins.
+    hosts, domains : int
+        Hosts that a group stands in, and its domains among them.
+    """
+    if network is None or network.oversubscription == 1 or not network.switches:
+        return 1.0, 1.0
+    ports = min(switch.ports for switch in network.switches)
+    leaf = ports // 2
+    if nics <= ports or hosts <= leaf or domains == 1:
+        return 1.0, 1.0
+    apart = min(hosts / domains, leaf)
+    far = (domains - leaf / apart) / (domains - 1)
+    ratio = network.oversubscription
+    return min(1.0, leaf / (ratio * apart)), min(1.0, 1 / (ratio * far))
 
 
 # Serving, section 13: "the ranks that divide contexts stand around groups of t".

@@ -1,5 +1,4 @@
-//! What a job is bought on: hosts of one kind or of several, NICs, and switches of a non-blocking
-//! tree.
+//! What a job is bought on: hosts of one kind or of several, NICs, and the switches of a tree.
 
 use super::host_set::HostSet;
 use super::line::BillLine;
@@ -107,7 +106,13 @@ impl<'a> Cluster<'a> {
             joining(network, connecting, uplinks, line)?;
         }
         if let Some(Switching { switch, count, .. }) = self.switching {
-            line(Part::Switch(switch), count, Some(switch.price?));
+            let part = match self.sets.first()?.hardware.network {
+                Some((network, _)) if count > 1 && network.oversubscription > 1 => {
+                    Part::Oversubscribed(switch, network.oversubscription)
+                }
+                _ => Part::Switch(switch),
+            };
+            line(part, count, Some(switch.price?));
         }
         Some(())
     }

@@ -12,6 +12,8 @@ pub(super) enum Part<'a> {
     Nic(&'a Nic),
     Cable(&'a Cable),
     Switch(&'a Switch),
+    /// One of a tree whose leaves have so many ports to hosts for one to spines.
+    Oversubscribed(&'a Switch, u32),
     SwitchPorts(&'a Switch),
     /// A line of what racks cost.
     Line(PartKind),
@@ -29,6 +31,11 @@ impl Part<'_> {
             Self::Nic(part) => (PartKind::Nic, &*part.id, &part.name),
             Self::Cable(part) => (PartKind::Cable, &*part.id, &part.name),
             Self::Switch(part) => (PartKind::Switch, &*part.id, &part.name),
+            Self::Oversubscribed(part, ratio) => (
+                PartKind::Switch,
+                &*part.id,
+                &format!("{}, leaves {ratio}:1", part.name),
+            ),
             Self::SwitchPorts(part) => (
                 PartKind::SwitchPorts,
                 &*part.id,
@@ -104,9 +111,8 @@ pub(super) fn some_owned<'a>(
     Some(())
 }
 
-/// NICs and cables that join hosts. A cable goes from each NIC to its switch, and from switch to
-/// switch, of which there are so many where there are switches; between two hosts, one joins two
-/// NICs.
+/// NICs and cables that join hosts. A cable goes from each NIC to its switch, and so many from switch
+/// to switch where there are switches; between two hosts, one joins two NICs.
 pub(super) fn joining<'a>(
     network: &'a Network,
     Connecting { nics, cabled }: Connecting,
@@ -116,11 +122,17 @@ pub(super) fn joining<'a>(
     if nics > 0 {
         line(Part::Nic(&network.nic), nics, Some(network.nic.price?));
     }
-    let cables = uplinks.map_or(cabled / 2, |uplinks| cabled + uplinks);
-    if let Some(cable) = &network.cable
-        && cables > 0
-    {
-        line(Part::Cable(cable), cables, Some(cable.price));
+    let joined = uplinks.map_or(cabled / 2, |_| cabled);
+    let cables = [
+        (network.cable.as_ref(), joined),
+        (network.between_switches(), uplinks.unwrap_or(0)),
+    ];
+    for (cable, many) in cables {
+        if let Some(cable) = cable
+            && many > 0
+        {
+            line(Part::Cable(cable), many, Some(cable.price));
+        }
     }
     Some(())
 }

@@ -216,7 +216,8 @@ impl Network {
         for switch in self.switches.iter_mut().filter(|each| each.id == id) {
             switch.price = Some(price);
         }
-        if let Some(cable) = self.cable.as_mut().filter(|each| each.id == id) {
+        let cables = self.cable.iter_mut().chain(&mut self.uplink);
+        for cable in cables.filter(|each| each.id == id) {
             cable.price = price;
         }
     }

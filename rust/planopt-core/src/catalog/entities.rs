@@ -373,8 +373,12 @@ pub struct Network {
     pub nic: Nic,
     /// Switches that fit; empty where only two hosts can be connected, directly.
     pub switches: Vec<Switch>,
+    /// Ports of a leaf to hosts over those to spines, at most; 1 where nothing waits for an uplink.
+    pub oversubscription: u32,
     /// Cable, where it is priced apart.
     pub cable: Option<Cable>,
+    /// What joins switches, where it is another one.
+    pub uplink: Option<Cable>,
 }
 
 /// Prompt and output lengths of a kind of use.

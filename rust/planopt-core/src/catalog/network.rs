@@ -13,7 +13,16 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Network {
         nics_per_host: fields.counts("nics_per_host"),
         nic: fields.section("nic", nic),
         switches: fields.sections("switch", switch),
+        oversubscription: fields.or("oversubscription", 1, Fields::positive),
         cable: fields.optional("cable", |fields, key| fields.section(key, cable)),
+        uplink: fields.optional("uplink", |fields, key| fields.section(key, cable)),
+    }
+}
+
+impl Network {
+    /// What joins its switches.
+    pub(crate) fn between_switches(&self) -> Option<&Cable> {
+        self.uplink.as_ref().or(self.cable.as_ref())
     }
 }
 

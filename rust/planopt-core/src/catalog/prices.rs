@@ -70,8 +70,10 @@ impl Network {
                 &switch.id,
             ));
         }
-        let cable = self.cable.as_ref();
-        parts.extend(cable.map(|cable| part(PartKind::Cable, "cable".to_owned(), &cable.id)));
+        for (table, cable) in [("cable", &self.cable), ("uplink", &self.uplink)] {
+            let cable = cable.as_ref();
+            parts.extend(cable.map(|cable| part(PartKind::Cable, table.to_owned(), &cable.id)));
+        }
         parts
     }
 }

@@ -136,7 +136,7 @@ impl Network {
         for switch in &mut self.switches {
             switch.price = switch.price.map(scale);
         }
-        if let Some(cable) = &mut self.cable {
+        for cable in self.cable.iter_mut().chain(&mut self.uplink) {
             cable.price = scale(cable.price);
         }
     }

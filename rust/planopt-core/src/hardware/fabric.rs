@@ -3,7 +3,7 @@
 //! Ring all-reduce: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009; bus
 //! bandwidth as nccl-tests defines it.
 
-use super::line::{ALL_REDUCE, Direct, Line, NetworkLine};
+use super::line::{ALL_REDUCE, Direct, Leaves, Line, NetworkLine};
 use crate::catalog::{
     Accelerator, AllReduceAlgorithm, Assumptions, BusBandwidth, HopPayload, PeerToPeer, ScaleUp,
 };
@@ -22,6 +22,7 @@ pub struct Fabric {
     pub(crate) pcie: Line,
     all_reduce_bus: Option<BusBandwidth>,
     pub(crate) network: Option<Line>,
+    leaves: Option<Leaves>,
     /// Share of an accelerator of its host's front-end ports; 0 of what stands in no rack and has none.
     pub(crate) front_end: BytesPerSecond,
 }
@@ -97,6 +98,7 @@ impl Fabric {
             },
             all_reduce_bus: links.all_reduce_bus,
             network,
+            leaves: links.network.and_then(|network| network.leaves),
             front_end: BytesPerSecond::ZERO,
         }
     }
@@ -106,6 +108,7 @@ impl Fabric {
     pub(crate) fn apart(&self, line: Line) -> Self {
         Self {
             network: Some(line),
+            leaves: None,
             scale_up: None,
             ..*self
         }
@@ -143,6 +146,21 @@ impl Fabric {
     #[inline]
     pub(crate) fn network_line(&self) -> Option<Line> {
         self.network
+    }
+
+    /// Leaves whose uplinks so many hosts wait for.
+    pub(crate) fn leaves_of(&self, hosts: u32) -> Option<Leaves> {
+        self.leaves
+            .filter(|leaves| hosts > leaves.hosts_of_a_switch)
+    }
+
+    /// The network from one leaf to another.
+    pub(crate) fn between_leaves(&self) -> Option<Line> {
+        let uplinks = self.leaves.map_or(1.0, |leaves| leaves.oversubscription);
+        self.network.map(|line| Line {
+            bandwidth: line.bandwidth / uplinks,
+            ..line
+        })
     }
 
     /// The line of `members` of `ranks` neighbours: scale-up where it joins all of the neighbours,

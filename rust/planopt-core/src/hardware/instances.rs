@@ -203,7 +203,9 @@ impl Instances {
                     price: Some(MicroUsd::ZERO),
                 },
                 switches: Vec::new(),
+                oversubscription: 1,
                 cable: None,
+                uplink: None,
             });
         }
         self.hosts.push(host);

@@ -1,7 +1,7 @@
 //! What a question may be answered with: the accelerators and the hosts they fit, the networks
 //! between hosts.
 
-use super::line::NetworkLine;
+use super::line::{Leaves, NetworkLine};
 use crate::catalog::{Accelerator, Catalog, Host, Link, Network};
 use crate::quantity::BytesPerSecond;
 
@@ -62,6 +62,7 @@ impl<'a> Inventory<'a> {
             latency: link.latency.unwrap_or_default(),
             rdma: network.rdma,
             nics_per_host,
+            leaves: Leaves::of(network, nics_per_host),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! A line, and what a ring over it takes.
 
+use crate::catalog::Network;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 /// Times that an all-reduce sends its payload around a ring.
@@ -76,6 +77,48 @@ impl Direct {
     }
 }
 
+/// Leaves of a rail-optimised tree that have more ports to hosts than uplinks: each joins one NIC of
+/// each of its hosts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Leaves {
+    /// Hosts that need none of them: one switch joins all of their NICs.
+    pub hosts_of_a_switch: u32,
+    /// Hosts of a leaf, at least.
+    pub hosts: f64,
+    /// Ports to hosts for one uplink.
+    pub oversubscription: f64,
+}
+
+impl Leaves {
+    /// Those of a network that has fewer uplinks, of the smallest of its switches.
+    pub(super) fn of(network: &Network, nics_per_host: u32) -> Option<Self> {
+        if network.oversubscription <= 1 {
+            return None;
+        }
+        let ports = network.switches.iter().map(|switch| switch.ports).min()?;
+        Some(Self {
+            hosts_of_a_switch: ports / nics_per_host.max(1),
+            // No leaf has more ports up than down.
+            hosts: f64::from(ports / 2),
+            oversubscription: f64::from(network.oversubscription),
+        })
+    }
+
+    /// Share of a NIC's rate that is left to neighbours among `domains` that stand evenly in so many
+    /// hosts, one that goes to the next and one that goes to all. Past the end of a leaf go as many
+    /// streams as neighbours are hosts apart, over `hosts / oversubscription` uplinks.
+    pub(crate) fn left(&self, hosts: f64, domains: f64) -> [f64; 2] {
+        if hosts <= self.hosts || domains <= 1.0 {
+            return [1.0; 2];
+        }
+        let apart = (hosts / domains).min(self.hosts);
+        let near = self.hosts / apart;
+        let far = (domains - near) / (domains - 1.0);
+        let uplinks = 1.0 / self.oversubscription;
+        [uplinks * near, uplinks / far].map(|left| left.min(1.0))
+    }
+}
+
 /// A network as its parts give it.
 #[derive(Clone, Copy, Debug)]
 pub struct NetworkLine {
@@ -87,4 +130,30 @@ pub struct NetworkLine {
     pub rdma: bool,
     /// NICs of a host.
     pub nics_per_host: u32,
+    /// Leaves with fewer uplinks than ports to hosts.
+    pub leaves: Option<Leaves>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Leaves;
+
+    /// Leaves of 64 hosts and 16 uplinks, in 256 hosts. Of a ring of all of them one stream passes
+    /// the end of a leaf; of one of every 64th host each does, and so does all that each sends. Of
+    /// what all send to all, 192 of 255 parts leave the leaf.
+    #[test]
+    fn uplinks_are_shared_by_what_passes_the_end_of_a_leaf() {
+        let leaves = Leaves {
+            hosts_of_a_switch: 128,
+            hosts: 64.0,
+            oversubscription: 4.0,
+        };
+        let close = |[one, other]: [f64; 2], [next, all]: [f64; 2]| {
+            assert!((one - next).abs() < 1e-12 && (other - all).abs() < 1e-12);
+        };
+        close(leaves.left(64.0, 64.0), [1.0, 1.0]);
+        close(leaves.left(256.0, 256.0), [1.0, 255.0 / 192.0 / 4.0]);
+        close(leaves.left(256.0, 8.0), [0.5, 7.0 / 6.0 / 4.0]);
+        close(leaves.left(256.0, 4.0), [0.25, 0.25]);
+    }
 }

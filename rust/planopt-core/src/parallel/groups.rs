@@ -9,7 +9,7 @@ use super::choices::Zero;
 use super::layout::Layout;
 use super::rejection::Rejection;
 use crate::catalog::AllReduceAlgorithm;
-use crate::hardware::{ALL_REDUCE, Fabric, Line};
+use crate::hardware::{ALL_REDUCE, Fabric, Leaves, Line};
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 
 /// Hosts that a collective goes around one after another; of more, the step time of runs does not
@@ -26,18 +26,16 @@ pub struct Group {
     pub local: u32,
     line: Line,
     network: Line,
+    /// What is left of the network's bandwidth where all send to all.
+    exchange: BytesPerSecond,
     algorithm: AllReduceAlgorithm,
 }
 
 impl Group {
     /// The `cp` context-parallel ranks that stand around groups of `tp` in hosts of `slots`.
     pub(crate) fn of_context(fabric: &Fabric, slots: u32, tp: u32, cp: u32) -> Self {
-        let mut place = Place {
-            fabric,
-            slots,
-            unconnected: false,
-        };
-        place.context(tp, cp)
+        // The hosts of a replica that serves are joined by one switch.
+        Place::of(fabric, slots, 0).context(tp, cp)
     }
 
     /// Hosts or scale-up domains of the group.
@@ -107,7 +105,7 @@ impl Group {
             time += self.line.latency + part * inside / self.line.bandwidth;
         }
         if outside > 0.0 {
-            time += self.network.latency + part * (outside * across) / self.network.bandwidth;
+            time += self.network.latency + part * (outside * across) / self.exchange;
         }
         time
     }
@@ -182,11 +180,7 @@ impl Groups {
 
     /// Lays `layout` onto hosts of `slots`.
     pub fn new(layout: &Layout, fabric: &Fabric, slots: u32) -> Self {
-        let mut place = Place {
-            fabric,
-            slots,
-            unconnected: false,
-        };
+        let mut place = Place::of(fabric, slots, layout.accelerators());
         let (tp, cp, pp) = (layout.tp, layout.cp, layout.pp);
         let replicas = layout.data_ranks();
         // Data-parallel ranks that stand inside of the pipeline, for their experts.
@@ -212,11 +206,16 @@ impl Groups {
         let expert_shard = shard_group
             .map_or(expert_replicas, |group| (group * folded / layout.ep).max(1))
             .min(expert_replicas);
+        let pipeline = if inner * pp <= reach {
+            place.group(pp, pp, inner * pp)
+        } else {
+            place.group(pp, 1, layout.accelerators())
+        };
         let groups = Self {
             tensor: place.group(tp, reach.min(tp), tp),
             context: place.context(tp, cp),
             expert: place.group(layout.ep, near_experts, inner),
-            pipeline: place.group(pp, if inner * pp <= reach { pp } else { 1 }, inner * pp),
+            pipeline,
             shard: place.group(shard, near_replicas.min(shard), layout.accelerators()),
             replicate: place.group(
                 replicas / shard,
@@ -262,15 +261,11 @@ impl Groups {
     /// accelerators are.
     #[must_use]
     pub fn across_hosts(self, layout: &Layout, fabric: &Fabric, slots: u32) -> Self {
-        let mut place = Place {
-            fabric,
-            slots,
-            unconnected: self.unconnected,
-        };
+        let mut place = Place::of(fabric, slots, layout.accelerators());
         let pipeline = place.group(layout.pp, 1, layout.accelerators());
         Self {
             pipeline,
-            unconnected: place.unconnected,
+            unconnected: self.unconnected || place.unconnected,
             ..self
         }
     }
@@ -280,10 +275,22 @@ impl Groups {
 struct Place<'f> {
     fabric: &'f Fabric,
     slots: u32,
+    /// Leaves whose uplinks are waited for.
+    leaves: Option<Leaves>,
     unconnected: bool,
 }
 
-impl Place<'_> {
+impl<'f> Place<'f> {
+    /// Among so many accelerators in all.
+    fn of(fabric: &'f Fabric, slots: u32, accelerators: u32) -> Self {
+        Self {
+            fabric,
+            slots,
+            leaves: fabric.leaves_of(accelerators.div_ceil(slots)),
+            unconnected: false,
+        }
+    }
+
     /// Ranks that reach each other without a network: those of a host, or of a larger scale-up
     /// domain.
     fn reach(&self) -> u32 {
@@ -312,14 +319,20 @@ impl Place<'_> {
             overhead: Seconds::ZERO,
             bulk: None,
         });
+        let share = network.bandwidth / f64::from(self.slots);
+        let domains = f64::from(ranks.div_ceil(local));
+        let hosts = f64::from(span.div_ceil(self.slots));
+        let left = |leaves: Leaves| leaves.left(hosts, domains);
+        let [next, all] = self.leaves.map_or([1.0; 2], left);
         Group {
             ranks,
             local,
             line: self.fabric.local_line(span.min(reach), local),
             network: Line {
-                bandwidth: network.bandwidth / f64::from(self.slots),
+                bandwidth: share * next,
                 ..network
             },
+            exchange: share * all,
             algorithm: self.fabric.algorithm(),
         }
     }

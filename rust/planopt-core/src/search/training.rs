@@ -77,7 +77,7 @@ impl TrainingSearch<'_> {
         let layouts = self.layouts(accelerators);
         let mut subject = Subject::new(self, system, &rates, &layouts);
         let fabric = system.fabric(self.assumptions);
-        let mut priced = Priced::new(fabric, &layouts);
+        let mut priced = Priced::new(&fabric, &layouts);
         let size = subject.size(accelerators)?;
         let mut result = TrainingSearchResult::default();
         subject.fastest(&mut priced, &size, Seconds(f64::INFINITY), &mut result)
@@ -139,7 +139,7 @@ impl TrainingSearch<'_> {
             let fabric = system.fabric(self.assumptions);
             let place = known.iter().position(|priced| *priced.fabric() == fabric);
             let place = place.unwrap_or_else(|| {
-                known.push(Priced::new(fabric, subject.layouts));
+                known.push(Priced::new(&fabric, subject.layouts));
                 known.len() - 1
             });
             let priced = &mut known[place];

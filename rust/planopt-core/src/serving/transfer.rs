@@ -50,7 +50,7 @@ impl End<'_> {
 
     /// What it sends or gets over the network: the NICs of its hosts, or its share of those of one.
     fn across(&self) -> Option<(BytesPerSecond, f64)> {
-        let line = self.fabric.network_line()?;
+        let line = self.fabric.between_leaves()?;
         let hosts = if self.placement.hosts > 1 {
             f64::from(self.placement.hosts)
         } else {

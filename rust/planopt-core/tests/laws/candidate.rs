@@ -90,6 +90,7 @@ fn lines() -> impl Strategy<Value = NetworkLine> {
             latency: Seconds(latency),
             rdma,
             nics_per_host,
+            leaves: None,
         },
     )
 }

@@ -377,6 +377,8 @@ pub(crate) fn networks() -> impl Strategy<Value = Network> {
                     price: Some(nic),
                 },
                 switches,
+                oversubscription: 1,
+                uplink: None,
                 cable: cable.map(|price| Cable {
                     id: "cable".to_owned(),
                     name: "cable".to_owned(),

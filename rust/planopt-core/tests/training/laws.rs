@@ -293,6 +293,7 @@ impl<'c> Candidate<'c> {
                 latency: Seconds(1e-6),
                 rdma: true,
                 nics_per_host: 1,
+                leaves: None,
             }),
         };
         let fabric = Fabric::new(&accelerator, &links, assumptions);

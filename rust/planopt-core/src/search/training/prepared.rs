@@ -56,9 +56,9 @@ struct Shortest {
 }
 
 impl Priced {
-    pub(super) fn new(fabric: Fabric, layouts: &Layouts) -> Self {
+    pub(super) fn new(fabric: &Fabric, layouts: &Layouts) -> Self {
         Self {
-            fabric,
+            fabric: *fabric,
             shapes: vec![None; layouts.shapes.len()],
             shortest: BTreeMap::new(),
         }
