@@ -285,7 +285,7 @@ def network(table: Table) -> Network:
         rdma=table["transport"] == "rdma",
         nic=_part(table["nic"]),
         switches=tuple(_part(switch) for switch in table.get("switch", [])),
-        cable=_optional(table, "cable", _part),
-        uplink=_optional(table, "uplink", _part),
+        cable=_part(table["cable"]) if "cable" in table else None,
+        uplink=_part(table["uplink"]) if "uplink" in table else None,
         oversubscription=units.count(table.get("oversubscription", 1)),
     )
