@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from planopt_reference.bill import bill_mismatches
+from planopt_reference.cluster import Cluster, HostSet, joined
 from planopt_reference.communication import Fabric, fabric
 from planopt_reference.islands import (
     MachineCost,
     Uplink,
     again,
+    facts_of,
     machine_cost,
     model_of,
     presence_of,
@@ -24,7 +27,8 @@ from planopt_reference.memory import (
     overhead_bytes,
     weights_bytes,
 )
-from planopt_reference.mismatch import Mismatch
+from planopt_reference.mismatch import Mismatch, compared, compared_money
+from planopt_reference.purchase import PurchaseError
 from planopt_reference.rank import Rank, Step
 from planopt_reference.stage import Stage
 from planopt_reference.step import message_bytes, stage_parts, stage_time
@@ -122,7 +126,8 @@ def neighbours_mismatches(plan: Table, catalog: Any) -> tuple[list[Mismatch], in
     """Compute the chains of a plan again; return what differs, and figures in all."""
     found, figures = again(plan, catalog, "lengths", _computed)
     found += _best_mismatches(plan)
-    return found, figures
+    found += _bought(plan, facts_of(plan["question"], catalog))
+    return found, figures + len(plan["bill_of_materials"])
 
 
 def _best_mismatches(plan: Table) -> Iterator[Mismatch]:
@@ -138,6 +143,41 @@ def _best_mismatches(plan: Table) -> Iterator[Mismatch]:
         yield Mismatch(f"best.{which}", best[which], most, "the best of all lengths")
     if best is None and target is not None and others:
         yield Mismatch("best", None, "chains that meet the target", "there are some")
+
+
+# Section 9, "costs `price_usd` in all".
+def _bought(plan: Table, facts: Facts) -> Iterator[Mismatch]:
+    """Buy all machines and what joins them again, where that is sold."""
+    told = [plan["best"], plan["nearest"], *plan["lengths"]]
+    kinds = next((one["machines"] for one in told if one), None)
+    if kinds is None:
+        return
+    try:
+        bought = _joined(kinds, facts)
+    except PurchaseError as problem:
+        yield from compared("price_usd", plan["price_usd"], None, str(problem))
+        return
+    again = "the parts and what joins them"
+    yield from compared_money("price_usd", plan["price_usd"], bought.price, again)
+    bill = plan["bill_of_materials"]
+    yield from bill_mismatches("bill_of_materials", bill, bought.lines)
+
+
+def _joined(kinds: Sequence[Table], facts: Facts) -> Cluster:
+    network, *others = {kind["network"] for kind in kinds}
+    if others:
+        message = "several networks join nobody with the others"
+        raise PurchaseError(message)
+    sets = [
+        HostSet(
+            card=facts.accelerator(kind["id"]),
+            machine=facts.host_for(kind["host"], kind["id"], 1),
+            accelerators=kind["machines"],
+            hosts=kind["machines"],
+        )
+        for kind in kinds
+    ]
+    return joined(facts, sets, network, 1, stores=False)
 
 
 def _machine(

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from planopt.documents.base import Document, Drawn
 from planopt.documents.evaluation import Memory
-from planopt.documents.parts import Asking, Assumed
+from planopt.documents.parts import Asking, Assumed, BomLine
 from planopt.documents.training import TrainingCandidate
 
 
@@ -220,6 +220,9 @@ class NeighboursPlan(Drawn, Document, frozen=True, kw_only=True):
     """The fastest, where none is fast enough."""
     lengths: tuple[Chains, ...]
     """The best chains of each number of stages that was tried."""
+    price_usd: float | None = None
+    """Of all machines of one place with what joins them, there or not."""
+    bill_of_materials: tuple[BomLine, ...] = ()
     assumed: tuple[Assumed, ...] = ()
     question: Asking | None = None
 

@@ -36,6 +36,7 @@ from planopt.planning.sensitivity import (
     uncertainty,
 )
 from planopt.planning.settle import missed, settled
+from planopt.planning.unlike import unlike
 from planopt.planning.warnings import flipped, run_warnings, serving_warnings
 from planopt.price_sources import oldest_price, price
 from planopt.procurement.problem import Purchase, check
@@ -280,8 +281,11 @@ class Serving:
     def infeasible(self, question: ServingQuestion, purchase: Purchase) -> Plan:
         """Say why there is no plan, and what is nearest to one."""
         why = Infeasibility(note=unproven(purchase))
+        chain = unlike(question)
         if question.looked_up_to is None:
             why = why_no_purchase(question, purchase)
+        if chain is not None:
+            why = replace(why, nearest=(chain, *why.nearest))
         return replace(
             question.unanswered(Plan),
             infeasibility=why,

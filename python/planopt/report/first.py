@@ -562,6 +562,8 @@ def _none(plan: PlanDocument) -> Ends:
     in_time = plan.why != "time"
     proven = in_time and looked and (why is None or bool(why.binding))
     said = "✘ infeasible: no plan meets these limits"
+    if why is not None and why.chain is not None:
+        said = "✘ no replica of like cards meets these limits, a chain of unlike does"
     if not in_time:
         said = "✘ no plan was found before the clock ended (--time-limit)"
     return Ends(said, bad("proven" if proven else ""), flagged("✘", bad))

@@ -14,6 +14,7 @@ from planopt.documents.homes import (
     NeighbourKind,
     NeighboursPlan,
 )
+from planopt.price_sources import is_rough
 from planopt.report.money import money, money_per_million
 from planopt.report.numbers import count, days, duration, many, percent, size
 from planopt.report.screen import Ends
@@ -149,13 +150,13 @@ def _neighbours(plan: NeighboursPlan) -> Report:
     return Report(
         Ends(verdict, "", bad if slow else good),
         Ends(asked, "", head),
-        Section("", *_of_chains(chains), *([Sentence(_SLOW)] if slow else [])),
+        Section("", *_of_chains(plan, chains), *([Sentence(_SLOW)] if slow else [])),
         Section("Stages of a chain", *_of_lengths(plan.lengths, chains)),
         *_assumed(plan.assumed),
     )
 
 
-def _of_chains(chains: Chains) -> Iterable[Block]:
+def _of_chains(plan: NeighboursPlan, chains: Chains) -> Iterable[Block]:
     for index, kind in enumerate(chains.machines):
         own = [stage.layers for stage in chains.stages if stage.kind == index]
         layers = "+".join(map(str, own)) + " layers" if own else "not used"
@@ -192,6 +193,9 @@ def _of_chains(chains: Chains) -> Iterable[Block]:
         f"{power} pays for the electricity",
         f"{money(chains.usd_per_hour)} an hour",
     )
+    if plan.price_usd is not None:
+        price = money(plan.price_usd, rough=is_rough(plan.bill_of_materials))
+        yield _line("Bought", f"{price} in all, with what joins them")
     unpriced = [kind.id for kind in chains.machines if kind.price_usd is None]
     if unpriced:
         yield _line("", f"no price is known of {', '.join(unpriced)}: its power alone")

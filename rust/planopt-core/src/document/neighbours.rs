@@ -1,5 +1,6 @@
 //! What is told of a model that neighbours serve together.
 
+use crate::document::BomLine;
 use crate::islands::Uptime;
 use crate::memory::ServingMemory;
 use serde::Serialize;
@@ -29,6 +30,11 @@ pub struct NeighboursAnswer {
     pub nearest: Option<ChainsAnswer>,
     /// The best chains of each number of stages that was tried.
     pub lengths: Vec<ChainsAnswer>,
+    /// What all machines cost with what joins them; none where they stand in homes, or a part has no
+    /// price.
+    pub price_usd: Option<f64>,
+    /// What is bought for that.
+    pub bill_of_materials: Vec<BomLine>,
 }
 
 /// Chains alike, and what they do and cost.

@@ -3,13 +3,15 @@
 use super::machines::{Homes, Kind, Machines, assumed, at_one_place, sites};
 use super::model::{Engine, Prompts, ServedModel};
 use super::serving::ServedRequest;
+use crate::bill::{Cluster, HostSet};
 use crate::catalog::Catalog;
 use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, code};
-use crate::document::{ChainsAnswer, NeighbourKind, NeighboursAnswer, StageAnswer};
+use crate::document::{BomLine, ChainsAnswer, NeighbourKind, NeighboursAnswer, StageAnswer};
 use crate::hardware::Site;
 use crate::parallel::Layout;
-use crate::quantity::{SECONDS_PER_HOUR, TOKENS_PER_MILLION, real};
+use crate::plan::sourced;
+use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, TOKENS_PER_MILLION, real};
 use crate::search::{FoundChain, Neighbour, NeighbourSearch};
 use crate::serving::Prepared;
 use serde::{Deserialize, Serialize};
@@ -156,7 +158,13 @@ pub fn serve_neighbours(
         simulated: Some(chain.swarm.simulate(SEED, EVENTS)),
         ..problem.chains(chain)
     };
+    let joined = joined(&kinds).filter(|_| stay);
+    let bill = joined.as_ref().and_then(Cluster::bill_of_materials);
+    let mut bill = BomLine::each(&bill.unwrap_or_default());
+    sourced(catalog, &mut bill);
     Ok(NeighboursAnswer {
+        price_usd: joined.and_then(|all| all.price()).map(MicroUsd::usd),
+        bill_of_materials: bill,
         model: request.model.name.clone(),
         weights: question.formats.weights.name().to_owned(),
         kv: question.formats.kv.name().to_owned(),
@@ -172,6 +180,20 @@ pub fn serve_neighbours(
             .map(|(chain, _)| problem.chains(chain))
             .collect(),
     })
+}
+
+/// All machines with what joins them, where that is one network.
+fn joined<'a>(kinds: &[Kind<'a>]) -> Option<Cluster<'a>> {
+    let network = |kind: &Kind| kind.named.network.clone();
+    let first = kinds.first().map(network);
+    if kinds.iter().any(|kind| Some(network(kind)) != first) {
+        return None;
+    }
+    let sets = kinds.iter().map(|kind| {
+        let accelerators = kind.accelerators * kind.named.machines;
+        HostSet::of(&kind.system, accelerators, 0)
+    });
+    Cluster::of(sets.collect())
 }
 
 fn too_many(asked: &Neighbours) -> Diagnostic {
