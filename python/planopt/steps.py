@@ -6,6 +6,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from planopt.errors import InputError
+from planopt.machine import held_bytes
+
+MB = 1e6
 AGAIN = 0.25  # Seconds between two figures of one step
 
 
@@ -38,6 +42,8 @@ class Steps:
         self._ends: float | None = None
         self.of = ""
         """What the steps are about, where there are several answers."""
+        self.most_bytes: float | None = None
+        """What this process may hold, if that is limited."""
         self._before, self._of = 0, 0
         self._last = time.monotonic()
 
@@ -60,10 +66,24 @@ class Steps:
         self.far(what, 0, self._of, None)
 
     def far(self, what: str, done: int, of: int, gap: float | None) -> None:
-        """Take from the core how far it is with it."""
+        """Take from the core how far it is with it; more memory than may be ends it."""
+        if self.most_bytes is not None:
+            self._within(self.most_bytes)
         if self._is_counted and time.monotonic() - self._last >= AGAIN:
             done, of = self._before + done, self._of or of
             self._tell(Step(self._doing, done, of, what, gap))
+
+    def _within(self, most: float) -> None:
+        held = held_bytes()
+        if held is not None and held > most:
+            raise InputError.of(
+                "E003",
+                f"the search takes more than {most / MB:,.0f} MB of memory",
+                field="--memory-limit",
+                value=f"{most / MB:.0f}MB",
+                accepted="as much as the search takes",
+                help="leave hardware out (--accelerators, --host), or allow more",
+            )
 
     def _tell(self, step: Step) -> None:
         self._last = time.monotonic()

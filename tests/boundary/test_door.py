@@ -99,7 +99,7 @@ def ask(door: str, asked: Any) -> Any:
     native = open_catalog().native
     if door == "search_serving":
         return native.search([[written(asked)]], SECONDS)
-    within = (SECONDS,) if door == "search_pools" else ()
+    within = (SECONDS,) if door in ("search_pools", "search_training") else ()
     return getattr(native, door)(written(asked), *within)
 
 

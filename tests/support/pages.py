@@ -77,7 +77,7 @@ def run(command: str) -> str:
     name, *arguments = shlex.split(command)
     if name != "planopt":
         raise AssertionError(command)
-    if arguments[0] == "solve" and CHAINS.isdisjoint(arguments):
+    if arguments[0] in ("solve", "train") and CHAINS.isdisjoint(arguments):
         arguments += ["--time-limit", PATIENCE]
     printed, said = io.StringIO(), io.StringIO()
     with redirect_stdout(printed), redirect_stderr(said):

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 import planopt
 from planopt.catalog.open import open_catalog
-from planopt.options import Asked
+from planopt.errors import InputError
+from planopt.options import Asked, Edit
 from planopt.planning import pools
 from planopt.planning.pipeline import Serving
 from planopt.planning.question import ServingQuestion, TrainingQuestion
@@ -105,6 +106,30 @@ def test_nothing_more_is_asked_once_the_time_is_over(
     assert len(asked) == 1
 
 
+def test_a_run_is_searched_for_in_its_time() -> None:
+    """`train --model deepseek-v3 --procurement both --time-limit 5s` took 44 s."""
+    hurried = planopt.train("llama-2-7b", tokens="1T", deadline="30d", time_limit="1ms")
+    assert hurried.why == "time"
+    assert hurried.status != "optimal"
+    assert hurried.search.candidates_covered < WHOLE_SPACE
+
+
+def test_what_is_asked_for_an_answer_is_due_with_it(solver: Solver) -> None:
+    question = _question(solver, **LATENCIES)
+    question.started -= 100.0
+    asked = question.edited(Edit({"target": ""})), question.about(objective="latency")
+    assert {each.ends for each in asked} == {question.ends}
+
+
+def test_a_search_ends_where_it_takes_more_memory_than_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("planopt.steps.held_bytes", lambda: 700_000_000)
+    assert planopt.solve(**LATENCIES, memory_limit="800MB").price_usd
+    with pytest.raises(InputError, match=r"E003.*more than 600 MB"):
+        planopt.solve(**LATENCIES, memory_limit="600MB")
+
+
 def test_pools_are_not_run_without_time(solver: Solver) -> None:
     question = _question(solver, **LATENCIES)
     question.problem = replace(question.problem, time_limit_seconds=0.0)
@@ -131,7 +156,7 @@ def test_a_run_asks_for_no_more_changes_once_the_time_is_over(
         deadline="30d",
         max_power="350W",
         accelerators="rtx-4090",
-        time_limit="1ms",
+        time_limit="0.05ms",
     )
     # The question itself, the fastest of all, and one change.
     assert len(asked) <= 4

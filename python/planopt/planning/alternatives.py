@@ -66,6 +66,8 @@ def held_back(question: TrainingQuestion) -> HeldBack:
     fastest = question.edited(Edit({"deadline": "", "objective": "throughput"}))
     build = fastest.best()
     most = question.problem.max_accelerators
+    if build is None and not question.seconds_left:
+        return HeldBack(None, "there was no time to look for the fastest run")
     if build is None:
         ratio = fastest.found.summary.nearest.memory_ratio
         closest = f": the closest needs {ratio:.2f} times the memory" if ratio else ""

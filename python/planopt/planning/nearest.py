@@ -17,6 +17,7 @@ from planopt.market import CLASSES, Market
 from planopt.options import Edit, taken_by
 from planopt.planning.alternatives import held_back, span
 from planopt.planning.question import (
+    LEAST_SECONDS,
     AnyBuild,
     AnyQuestion,
     ServingQuestion,
@@ -158,7 +159,10 @@ def _out_of_reach(question: ServingQuestion) -> tuple[float | None, float | None
 
 
 def _conflict(question: ServingQuestion) -> Iterator[Limit]:
-    """Find the limits without any one of which there would be a plan."""
+    """Find the limits without any one of which there would be a plan.
+
+    Those that there is no time to leave out stay: all of them are in conflict.
+    """
     problem = question.problem
     # The search knows of speeds, and the purchase of all else.
     unhurried: dict[str, dict[str, object]] = {
@@ -170,6 +174,9 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
     questions: dict[frozenset[str], ServingQuestion] = {}
 
     def feasible(kept: tuple[str, ...]) -> bool:
+        return is_there(kept) or not question.seconds_left
+
+    def is_there(kept: tuple[str, ...]) -> bool:
         speeds = frozenset(kept) & frozenset(unhurried)
         if speeds not in questions:
             # Nor does it look at what is beyond the accelerators that there may be.
@@ -182,9 +189,8 @@ def _conflict(question: ServingQuestion) -> Iterator[Limit]:
         if "concurrency" not in kept and "throughput" not in kept:
             # Whatever is dropped, somebody is to be served.
             limits = replace(limits, users=1)
-        return satisfiable(
-            asked.found.rows, limits, asked.solver, problem.time_limit_seconds
-        )
+        seconds = max(LEAST_SECONDS, asked.seconds_left)
+        return satisfiable(asked.found.rows, limits, asked.solver, seconds)
 
     if not feasible(()):
         nothing = "fits no hardware that can be bought"
@@ -413,7 +419,7 @@ def _lifted(question: ServingQuestion) -> Iterator[Change]:
         if other.problem.objective == "throughput" and not other.problem.limited:
             continue
         if name not in ("max-accelerators", "power"):
-            if (build := held(other, question.started)) is not None:
+            if (build := held(other)) is not None:
                 yield _change(edit, build)
         elif (build := other.best()) is None:
             continue
@@ -429,8 +435,8 @@ def _lifted(question: ServingQuestion) -> Iterator[Change]:
 
 def _least(question: ServingQuestion, name: str, enough: int) -> int:
     """Find the least of a limit with which there is a purchase, by halving."""
-    low, seconds = 0, question.problem.time_limit_seconds
-    while enough - low > 1:
+    low = 0
+    while enough - low > 1 and (seconds := question.seconds_left):
         middle = (low + enough) // 2
         limits = replace(question.limits, power_watts=middle)
         if name == "accelerators":
@@ -674,7 +680,7 @@ def _asked(question: AnyQuestion, edit: Edit) -> Iterator[Change]:
     try:
         other = question.edited(edit)
         if isinstance(other, ServingQuestion):
-            build: AnyBuild | None = held(other, question.started)
+            build: AnyBuild | None = held(other)
         else:
             build = other.best()
     except InputError:

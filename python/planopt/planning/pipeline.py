@@ -93,6 +93,7 @@ def answered(
     steps = Steps(on_progress)
     with Solver() as solver:
         question = subject.read(asked, open_for(asked).watched(steps), solver)
+        steps.most_bytes = question.problem.memory_limit_bytes
         return whole(subject, question, steps)
 
 
@@ -105,6 +106,7 @@ def compared(
     steps, plans = Steps(on_progress), []
     with Solver() as solver:
         question = subject.read(asked, open_for(asked).watched(steps), solver)
+        steps.most_bytes = question.problem.memory_limit_bytes
         for each in question.problem.accelerators:
             steps.of = f"{each}: "
             plans.append(whole(subject, question.alone(each), steps))
@@ -467,6 +469,7 @@ class Training:
             infeasibility=why_no_cluster(question, purchase),
             heterogeneous=heterogeneous(question),
             renting=renting(question, None),
+            why="time" if purchase.status == "unknown" else None,
         )
 
 

@@ -53,6 +53,8 @@ MUCH_DEARER = 1.25
 LAST_CAP_USD = 1e8
 """Prices of a unit that are tried in turn where none is said to be the most."""
 SEARCHED = 0.5  # Share of the time that is left, after which what was found must do
+RUN_SEARCHED = 0.8
+"""The same of a run: what is bought is not judged by another search."""
 LEAST_SECONDS = 0.1
 """What OR-Tools takes to say anything of what was found at the last moment."""
 LONGEST_WAIT = "24h"
@@ -140,14 +142,17 @@ class Question(ABC, Generic[AskedT, BuildT]):
     @property
     def may_ask_again(self) -> bool:
         """Whether a question that takes as long as this one did ends in its time."""
-        spent = time.monotonic() - self.started
-        return spent + self.took <= self.problem.time_limit_seconds
+        return time.monotonic() + self.took <= self.ends
+
+    @property
+    def ends(self) -> float:
+        """When its answer is due, by the clock of this process."""
+        return self.started + self.problem.time_limit_seconds
 
     @property
     def seconds_left(self) -> float:
         """What there is of its time."""
-        until = self.started + self.problem.time_limit_seconds
-        return max(0.0, until - time.monotonic())
+        return max(0.0, self.ends - time.monotonic())
 
     def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""
@@ -157,17 +162,19 @@ class Question(ABC, Generic[AskedT, BuildT]):
     def about(self, **changes: object) -> Self:
         """Ask the same with something changed that is no option."""
         problem = structs.replace(self.problem, **changes)
-        return type(self)(self.catalog, problem, self.solver, self.asked)
+        return type(self)(
+            self.catalog, problem, self.solver, self.asked, started=self.started
+        )
 
     def edited(self, edit: Edit) -> Self:
-        """Ask the same in other words of the command line."""
+        """Ask the same in other words of the command line, by the same clock."""
         asked = self.asked.edited(edit)
         read = read_market(asked, self.catalog, type(self.problem))
         problem = read.judged_as(self.problem)
         catalog = self.catalog
         if not problem.counts_as(self.problem):
             catalog = problem.counted(catalog)
-        return type(self)(catalog, problem, self.solver, asked)
+        return type(self)(catalog, problem, self.solver, asked, started=self.started)
 
     def alone(self, accelerator: str) -> Self:
         """Ask the same of one accelerator, for a plan of its own."""
@@ -238,7 +245,6 @@ class ServingQuestion(Question[Problem, Build]):
             self._found, self._offered = asked.found, asked.offered
             speed = self.bought(purchase).tokens_per_second_per_user
             asked = self.about(target_tokens_per_second=speed * (1 + LEAST_GAIN))
-            asked.started = self.started
             faster = asked.buy()
         if not purchase.counts or faster.status == "infeasible":
             return purchase
@@ -400,7 +406,6 @@ class ServingQuestion(Question[Problem, Build]):
         objective looks as far as it needs to.
         """
         other = self.about(objective=objective)
-        other.started = self.started
         if self._shares_units and objective != "latency":
             other._found = self.found
             if objective in self.offered.offers:
@@ -421,7 +426,8 @@ def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:
     new = [each for each in questions if each._found is None]
     if new:
         asked = [(each.problem, each.first_aim) for each in new]
-        together = find_together(new[0].catalog, asked)
+        seconds = SEARCHED * min(each.seconds_left for each in new)
+        together = find_together(new[0].catalog, asked, seconds)
         for each, found in zip(new, together, strict=True):
             each._found = each._far_enough(found)
     new = [each for each in questions if each._offered is None]
@@ -461,7 +467,8 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
 
     def search(self) -> Found:
         """Find the best cluster of each accelerator, host and network."""
-        return find_clusters(self.catalog, self.problem)
+        seconds = RUN_SEARCHED * self.seconds_left
+        return find_clusters(self.catalog, self.problem, seconds)
 
     @cached_property
     def limits(self) -> Limits:
@@ -481,12 +488,14 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
         )
 
     def buy(self) -> Purchase:
-        """Ask for the best purchase; a batch that was not tried may be better."""
+        """Ask for the best purchase; what was not tried may be better."""
         purchase = super().buy()
-        if self.tried_all:
+        if self.tried_all and not self.found.summary.is_cut_by_time:
             return purchase
+        status: Literal["feasible", "unknown"]
+        status = "feasible" if purchase.counts else "unknown"
         return replace(
-            purchase, status="feasible", why="time", bound_micro_usd=None, gap=None
+            purchase, status=status, why="time", bound_micro_usd=None, gap=None
         )
 
     @property
@@ -555,8 +564,9 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     def up_to(self, price_usd: float) -> TrainingQuestion:
         """Ask the same of clusters that cost no more."""
         other = self.about()
+        seconds = RUN_SEARCHED * self.seconds_left
         other._found = find_clusters(
-            self.catalog, self.problem, price_cap_usd=price_usd
+            self.catalog, self.problem, seconds, price_cap_usd=price_usd
         )
         return other
 

@@ -7,6 +7,7 @@ of each alternative may be, and what each carries of the demand.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -142,11 +143,12 @@ def _price(
         return price
     problem = question.problem
     # Asked whatever the budget, and not for long.
+    asked_for = time.monotonic() - question.started + BESIDE_SECONDS
     other = question.about(
         slower=factors(question.catalog, problem, at),
         budget_usd=None,
         is_brief=True,
-        time_limit_seconds=min(BESIDE_SECONDS, problem.time_limit_seconds),
+        time_limit_seconds=min(asked_for, problem.time_limit_seconds),
     )
     usd = price_of(other)
     if usd is None or own is None:

@@ -110,7 +110,13 @@ def sensitivities(
     told = [
         _told(change, chosen, other)
         for change, other in zip(edits, best_of(asked), strict=True)
+        if other or question.seconds_left
     ]
+    over = (
+        (change, held(question.edited(edit)))
+        for change, edit in networks.items()
+        if question.seconds_left
+    )
     return (
         *(
             each
@@ -118,8 +124,9 @@ def sensitivities(
             if each.choice_changes or not each.change.startswith(PCIE_CHANGE)
         ),
         *(
-            _told(change, chosen, held(question.edited(edit)))
-            for change, edit in networks.items()
+            _told(change, chosen, other)
+            for change, other in over
+            if other or question.seconds_left
         ),
         *_full_pipeline(question, chosen),
     )
@@ -239,9 +246,16 @@ def run_sensitivities(
         *_other_deadlines(question.problem.deadline_seconds),
         *((change, edit, OTHER_NETWORK) for change, edit in networks),
     )
-    return tuple(
-        _told_of_run(change, chosen, _best_near(question.edited(edit), chosen, dearer))
+    best = (
+        (change, _best_near(question.edited(edit), chosen, dearer))
         for change, edit, dearer in changes
+        if question.seconds_left
+    )
+    # What was not found in time may be there.
+    return tuple(
+        _told_of_run(change, chosen, other)
+        for change, other in best
+        if other or question.seconds_left
     )
 
 

@@ -186,16 +186,14 @@ def _bounded(
     )
 
 
-def held(question: ServingQuestion, started: float) -> Build | None:
+def held(question: ServingQuestion) -> Build | None:
     """Build what keeps its promises where latencies are judged, with nothing proven.
 
-    It is looked for more carefully until the time is over that began at `started`.
+    It is looked for more carefully until the time is over.
     """
     if question.problem.percentile is None:
         return question.best()
-    purchase = question.buy()
-    question.started = started
-    choice = _unproven(question, purchase)
+    choice = _unproven(question, question.buy())
     if choice is None or missed(question.problem, choice.build):
         return None
     return choice.build
@@ -226,7 +224,6 @@ def _more_carefully(choice: Choice, violations: Mapping[str, float]) -> Choice |
     margins = narrower(choice.question.problem, violations)
     question = choice.question.about(**margins).near(choice.build)
     question.is_told = choice.question.is_told
-    question.started = choice.question.started
     purchase = question.buy()
     if not purchase.counts:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from planopt.documents.training import Batches  # noqa: TC001 - msgspec reads
@@ -41,9 +42,13 @@ class TrainingProblem(Market, frozen=True, kw_only=True):
 
 
 def find_clusters(
-    catalog: Catalog, problem: TrainingProblem, *, price_cap_usd: float | None = None
+    catalog: Catalog,
+    problem: TrainingProblem,
+    seconds: float = math.inf,
+    *,
+    price_cap_usd: float | None = None,
 ) -> Found:
-    """Find the best cluster of each accelerator, host and network."""
+    """Find the best cluster of each accelerator, host and network, in so much time."""
     asked = {
         **problem.asked,
         "search": {**problem.asked["search"], "slower": problem.slower},
@@ -54,4 +59,4 @@ def find_clusters(
     }
     if price_cap_usd is not None:
         asked = {**asked, "limits": {**asked["limits"], "price_usd": price_cap_usd}}
-    return Found(catalog.native.search_training(written(asked)))
+    return Found(catalog.native.search_training(written(asked), seconds))

@@ -367,11 +367,11 @@ impl Catalog {
             .map_err(|problems| input_error(py, &problems))
     }
 
-    /// Finds the clusters that train a model.
-    fn search_training(&self, py: Python<'_>, request: &[u8]) -> PyResult<Found> {
+    /// Finds the clusters that train a model, until what was found must do.
+    fn search_training(&self, py: Python<'_>, request: &[u8], seconds: f64) -> PyResult<Found> {
         let request: request::SearchTraining = question(py, request)?;
         let search = |course: &Course| request::search_training(&self.catalog, &request, course);
-        let found = self.long(py, SYSTEMS, None, search)?;
+        let found = self.long(py, SYSTEMS, Some(seconds), search)?;
         found
             .map(Found::of)
             .map_err(|problems| input_error(py, &problems))

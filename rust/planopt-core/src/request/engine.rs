@@ -347,22 +347,20 @@ impl SimulateServing {
     /// Checks that the load can be one.
     fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
+        let decode = self.decode.iter().map(|pool| &pool.layout);
+        for layout in std::iter::once(&self.layout).chain(decode) {
+            if let Some(replicas) = layout.replicas.filter(|many| *many > MOST_REPLICAS) {
+                let accepted = format!("at most {MOST_REPLICAS} under a load");
+                let refused = wrong_option("replicas", replicas.to_string(), accepted);
+                problems.push(refused.help("ask for a part of the load, or for --load steady"));
+            }
+        }
         let mut wrong = |option: &str, value: String, accepted: &str| {
             problems.push(wrong_option(option, value, accepted.to_owned()));
         };
         if !(1..=MOST_REQUESTS).contains(&self.run.requests) || self.run.warm_up > MOST_REQUESTS {
             let accepted = "a whole number from 1 to 20000000";
             wrong("requests", self.run.requests.to_string(), accepted);
-        }
-        let decode = self.decode.iter().map(|pool| &pool.layout);
-        for layout in std::iter::once(&self.layout).chain(decode) {
-            if let Some(replicas) = layout.replicas.filter(|many| *many > MOST_REPLICAS) {
-                wrong(
-                    "replicas",
-                    replicas.to_string(),
-                    "at most 1024 under a load",
-                );
-            }
         }
         let above_0 = |value: f64| value.is_finite() && value > 0.0;
         match &self.load.arrivals {

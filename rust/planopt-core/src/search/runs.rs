@@ -105,6 +105,7 @@ fn counted(result: &TrainingSearchResult) -> Summary {
             memory_ratio: result.memory_ratio,
             ..Nearest::default()
         },
+        is_cut_by_time: result.interrupted,
         ..Summary::default()
     }
 }
