@@ -9,6 +9,11 @@ import msgspec
 import pytest
 
 import planopt
+from planopt.catalog.open import open_for
+from planopt.options import Asked
+from planopt.planning.pipeline import Serving
+from planopt.planning.unlike import unlike
+from planopt.procurement.solver import Solver
 from planopt.report.plan import render_plan
 
 CARDS = {"rtx-5090": 3, "rtx-4090": 3}
@@ -36,7 +41,7 @@ def test_three_of_each_serve_what_neither_kind_holds() -> None:
     assert plan.deployments == ()
     assert chain.options == {"own": "3xrtx-4090,3xrtx-5090,ethernet-1g"}
     assert chain.tokens_per_second_per_user >= 5
-    assert "a chain of unlike does" in str(render_plan(plan))
+    assert "of unlike cards: see 1" in str(render_plan(plan))
     # What is told is what `--own` lays out and `verify` computes.
     owned = planopt.serve_neighbours(
         neighbours=chain.options["own"],
@@ -65,6 +70,19 @@ def test_the_cheapest_of_all_mixtures_is_told() -> None:
                 prices.append(owned.price_usd or 0.0)
     assert len(prices) > 1
     assert chain_of(planopt.solve(**asked)).price_usd == min(prices)
+
+
+def test_users_who_wait_are_served_in_the_mean() -> None:
+    waiting = {name: value for name, value in ASKED.items() if name != "load"}
+
+    def told(**more: Any) -> Any:
+        asked = Asked.by_user("solve", {**waiting, **more})
+        with Solver() as solver:
+            return unlike(Serving().read(asked, open_for(asked), solver))
+
+    assert told().note.endswith("no load is simulated on a chain")
+    assert told(ttft="1s") is None
+    assert told(request_rate="1/s", concurrency=None) is None
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 12
 """Cards of a kind in a chain, at most."""
-KEPT: Final = (
-    "meets every limit: a card a machine, all of them bought, layers as {layers}"
-)
+KEPT: Final = "every limit: a card a machine, all of them bought, layers: {layers}"
+IN_THE_MEAN: Final = "; in the mean, no load is simulated on a chain"
 
 
 def unlike(question: ServingQuestion) -> Change | None:
     """Find the cheapest chain of two kinds of card of which the stock has so many.
 
-    Each card stands in a machine of its own, all of them on one network. Of steps
-    alone: under a load nothing simulates a chain.
+    Each card stands in a machine of its own, all of them on one network. Of steps, and
+    of users who wait for their answers, in the mean: nothing simulates a chain.
     """
     problem = question.problem
     cards = {each.id for each in question.catalog.list("accelerators")}
@@ -49,16 +48,20 @@ def unlike(question: ServingQuestion) -> Change | None:
             continue
         if most is None or price < most:
             best = price, plan, found
-    return None if best is None else _change(*best)
+    if best is None:
+        return None
+    return _change(*best, how="" if problem.percentile is None else IN_THE_MEAN)
 
 
 def _asks_more(question: ServingQuestion) -> bool:
     """Whether anything is asked for that nobody looks at in a chain."""
     problem = question.problem
-    loads = problem.arrivals, problem.throughput, problem.redundancy, problem.rents
+    waits = problem.arrivals is None or problem.arrivals.kind == "closed"
+    loads = not waits, problem.ttft_seconds, problem.finds, problem.throughput
+    ways = problem.redundancy, problem.rents
     places = problem.hosts, problem.own, problem.datacenter, problem.within_host
     limits = problem.max_power_watts, problem.max_racks, problem.max_accelerators
-    return any([*loads, *places, *limits])
+    return any([*loads, *ways, *places, *limits])
 
 
 def _candidates(
@@ -113,7 +116,7 @@ def _chains(
     return question.catalog.ask("serve_neighbours", asked, NeighboursPlan)
 
 
-def _change(price: float, plan: NeighboursPlan, chain: Chains) -> Change:
+def _change(price: float, plan: NeighboursPlan, chain: Chains, how: str) -> Change:
     kinds = chain.machines
     named = [f"{kind.machines}x{kind.id}" for kind in kinds]
     layers: Counter[str] = Counter()
@@ -127,5 +130,5 @@ def _change(price: float, plan: NeighboursPlan, chain: Chains) -> Change:
         price_usd=price,
         price_is_rough=is_rough(plan.bill_of_materials),
         tokens_per_second_per_user=chain.tokens_per_second_per_user_served,
-        note=KEPT.format(layers=shared),
+        note=KEPT.format(layers=shared) + how,
     )

@@ -563,7 +563,7 @@ def _none(plan: PlanDocument) -> Ends:
     proven = in_time and looked and (why is None or bool(why.binding))
     said = "✘ infeasible: no plan meets these limits"
     if why is not None and why.chain is not None:
-        said = "✘ no replica of like cards meets these limits, a chain of unlike does"
+        said = "✘ no replica of like cards meets these limits; of unlike cards: see 1"
     if not in_time:
         said = "✘ no plan was found before the clock ended (--time-limit)"
     return Ends(said, bad("proven" if proven else ""), flagged("✘", bad))
