@@ -12,6 +12,7 @@ from write_schema import KINDS, forms, walk
 import planopt
 import planopt.catalog.open as opening
 from planopt.documents.base import Document
+from planopt.documents.exchange import ImportDocument
 from planopt.documents.plan import PlanDocument
 from planopt.documents.schema import COUNT, properties, sentences, unit_of
 from planopt.second_opinion import schema
@@ -119,3 +120,16 @@ def test_documents_hold_what_the_core_says(
     getattr(planopt, door)(model="llama-3.1-8b", accelerator="h100-sxm")
     assert answers
     assert set().union(*answers) <= OF_THE_CORE_ALONE
+
+
+def test_two_structs_of_one_name_are_told_apart() -> None:
+    found = schema(ImportDocument)["properties"]
+    mixed = [
+        next(each for each in found[kind]["anyOf"] if "properties" in each)
+        for kind in ("serving", "training")
+    ]
+    told = [each["properties"]["mixed"]["anyOf"][0]["properties"] for each in mixed]
+    assert [each.keys() & {"chunk_tokens", "stages"} for each in told] == [
+        {"chunk_tokens"},
+        {"stages"},
+    ]

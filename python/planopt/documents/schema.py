@@ -88,8 +88,11 @@ def _structs(kind: type) -> dict[str, type]:
     def visit(part: msgspec.inspect.Type) -> None:
         match part:
             case msgspec.inspect.StructType(cls=struct, fields=fields):
-                if struct.__name__ not in found:
-                    found[struct.__name__] = struct
+                # Two of one name are called by their modules, too.
+                whole = f"{struct.__module__}.{struct.__name__}"
+                if whole not in found:
+                    found[whole] = struct
+                    found.setdefault(struct.__name__, struct)
                     for field in fields:
                         visit(field.type)
             case msgspec.inspect.UnionType(types=types):
