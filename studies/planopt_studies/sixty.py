@@ -23,7 +23,7 @@ from planopt.documents.plan import Plan
 from planopt.options import Asked, table
 from planopt.planning.pipeline import Serving
 from planopt.procurement.solver import Solver
-from planopt.serving.load import simulated_deployment, simulated_pools
+from planopt.serving.load import Trial, simulated_deployment, simulated_pools
 from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
@@ -268,15 +268,15 @@ def late_share(command: str, plan: Plan) -> float | None:
 
 def _runs(plan: Plan, catalog: Catalog, problem: Problem) -> Iterator[Latencies | None]:
     """Run what is bought: two pools as a whole, others by their shares of the load."""
-    run = {"requests": JUDGED_REQUESTS, "seed": UNUSED_SEED}
+    trial = Trial(JUDGED_REQUESTS, UNUSED_SEED)
     if plan.transfer is not None:
         users, rate = plan.totals.concurrency or 0, plan.totals.requests_per_second
         two = _Two(plan.deployments, plan.transfer, users, rate)
-        yield simulated_pools(catalog, problem, two, **run)
+        yield simulated_pools(catalog, problem, two, trial)
         return
     loads = [_load(each) for each in plan.deployments]
     for each, of_it in zip(plan.deployments, loads, strict=True):
-        yield simulated_deployment(catalog, problem, each, of_it / sum(loads), **run)
+        yield simulated_deployment(catalog, problem, each, of_it / sum(loads), trial)
 
 
 class _Two(NamedTuple):

@@ -24,7 +24,7 @@ from planopt.planning.settle import ATTEMPTS, Choice, missed, narrower, simulate
 from planopt.price_sources import sourced
 from planopt.procurement.problem import Purchase
 from planopt.serving.build import NO_POOLS, Build, TwoPools
-from planopt.serving.load import REQUESTS
+from planopt.serving.load import REQUESTS, Trial
 from planopt.serving.search import sought
 from planopt.units import MICRO_USD
 
@@ -81,9 +81,8 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
         build = simulated_build(asked, found.build)
         violations = missed(asked.problem, build)
         if not violations:
-            build = simulated_build(
-                asked, found.build, requests=FINAL_REQUESTS, seed=FINAL_SEED
-            )
+            final = Trial(FINAL_REQUESTS, FINAL_SEED)
+            build = simulated_build(asked, found.build, final)
             violations = missed(asked.problem, build)
         told = _told(question.catalog, found.best, build, in_time=not violations)
         best = best._replace(told=told, build=None if violations else build)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
@@ -23,7 +22,7 @@ from planopt.planning.question import MUCH_DEARER, REACH, ServingQuestion
 from planopt.procurement.problem import Found, Purchase, offer
 from planopt.procurement.purchase import buy
 from planopt.serving.build import Build, build
-from planopt.serving.load import REQUESTS, simulated_deployment, simulated_pools
+from planopt.serving.load import USUAL, Trial, simulated_deployment, simulated_pools
 from planopt.serving.question_types import MEAN, PERCENTILES, Problem
 from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
@@ -249,23 +248,16 @@ def _judged(choice: Choice) -> Choice:
 
 def _finally(question: ServingQuestion, chosen: Build) -> Build:
     """Simulate a build for as long as a plan needs."""
-    return simulated_build(question, chosen, requests=FINAL_REQUESTS, seed=FINAL_SEED)
+    return simulated_build(question, chosen, Trial(FINAL_REQUESTS, FINAL_SEED))
 
 
 def simulated_build(
-    question: ServingQuestion,
-    chosen: Build,
-    *,
-    prefix_hit_rate: float | None = None,
-    requests: int = REQUESTS,
-    seed: int = 0,
-    share: float = 1.0,
+    question: ServingQuestion, chosen: Build, trial: Trial = USUAL, share: float = 1.0
 ) -> Build:
     """Put simulated latencies into the deployments of a build."""
-    catalog, problem = question.catalog, question.problem
+    asked = question.catalog, question.problem
     if chosen.transfer is not None:
-        simulate = partial(simulated_pools, catalog, problem, chosen)
-        came = simulate(prefix_hit_rate=prefix_hit_rate, requests=requests, seed=seed)
+        came = simulated_pools(*asked, chosen, trial)
         # What came of the whole load is told of the pool that answers.
         deployments = [
             each if each.role == "prefill" else _with(each, came)
@@ -273,12 +265,10 @@ def simulated_build(
         ]
         return with_changes(chosen, deployments=tuple(deployments))
     places = sum(each.users for each in chosen.deployments) / share
-    deployments = []
-    for each in chosen.deployments:
-        of_it = each.users / places
-        simulate = partial(simulated_deployment, catalog, problem, each, of_it)
-        came = simulate(prefix_hit_rate=prefix_hit_rate, requests=requests, seed=seed)
-        deployments.append(_with(each, came))
+    deployments = [
+        _with(each, simulated_deployment(*asked, each, each.users / places, trial))
+        for each in chosen.deployments
+    ]
     return with_changes(chosen, deployments=tuple(deployments))
 
 

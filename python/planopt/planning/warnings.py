@@ -19,7 +19,7 @@ from planopt.loads import Arrivals, Latencies, Length, Load, Sizes
 from planopt.planning.alternatives import span
 from planopt.planning.settle import simulated_build
 from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
-from planopt.serving.load import configuration_of, estimated
+from planopt.serving.load import Trial, configuration_of, estimated
 from planopt.summary import tpot
 from planopt.units import SECONDS_PER_DAY
 
@@ -362,9 +362,8 @@ def _under_its_load(
 ) -> str | None:
     """Say how long the promised share of requests waits, and what is carried."""
     if hits:
-        chosen = simulated_build(
-            question, chosen, prefix_hit_rate=hits, requests=REQUESTS
-        )
+        trial = Trial(REQUESTS, prefix_hit_rate=hits)
+        chosen = simulated_build(question, chosen, trial)
     evaluations = [each.evaluation for each in answering(chosen.deployments)]
     if any(each.under_load is None for each in evaluations):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -136,15 +136,44 @@ def degrees(candidate: Candidate) -> dict[str, object]:
     return {name: getattr(candidate, name) for name in names}
 
 
+class Trial(NamedTuple):
+    """How the load of a question is tried on what is bought for it."""
+
+    requests: int = REQUESTS
+    seed: int = 0
+    prefix_hit_rate: float | None = None
+    """What of prompts is found, where that is not as the question says."""
+
+    def of(
+        self,
+        catalog: Catalog,
+        problem: Problem,
+        configuration: Mapping[str, object],
+        load: Load,
+    ) -> Latencies | None:
+        """Simulate it, and tell how many requests kept what is promised."""
+        if self.prefix_hit_rate is not None:
+            load = replace(load, prefix_hit_rate=self.prefix_hit_rate)
+        return simulated(
+            catalog,
+            configuration,
+            load,
+            engine=problem.asked["scheduler"],
+            requests=self.requests,
+            seed=self.seed,
+            problem=problem,
+        )
+
+
+USUAL: Final = Trial()
+
+
 def simulated_deployment(
     catalog: Catalog,
     problem: Problem,
     deployment: Deployment,
     share: float,
-    *,
-    prefix_hit_rate: float | None = None,
-    requests: int = REQUESTS,
-    seed: int = 0,
+    trial: Trial = USUAL,
 ) -> Latencies | None:
     """Simulate a deployment that gets its share of a question's load.
 
@@ -159,19 +188,9 @@ def simulated_deployment(
         load = load.of_users(deployment.users)
     else:
         load = load.shared(share)
-    if prefix_hit_rate is not None:
-        load = replace(load, prefix_hit_rate=prefix_hit_rate)
     configuration = configuration_of(problem, deployment)
     configuration["engine"] = problem.judged["engine"]
-    return simulated(
-        catalog,
-        configuration,
-        load,
-        engine=problem.asked["scheduler"],
-        requests=requests,
-        seed=seed,
-        problem=problem,
-    )
+    return trial.of(catalog, problem, configuration, load)
 
 
 class _Pools(Protocol):
@@ -191,10 +210,7 @@ def simulated_pools(
     catalog: Catalog,
     problem: Problem,
     bought: _Pools,
-    *,
-    prefix_hit_rate: float | None = None,
-    requests: int = REQUESTS,
-    seed: int = 0,
+    trial: Trial = USUAL,
 ) -> Latencies | None:
     """Simulate the load of a question on two pools, as a whole.
 
@@ -209,8 +225,6 @@ def simulated_pools(
         load = replace(load, arrivals=Arrivals(kind="poisson", per_second=per_second))
     elif load.arrivals.users and problem.objective in AS_MUCH:
         load = load.of_users(bought.users)
-    if prefix_hit_rate is not None:
-        load = replace(load, prefix_hit_rate=prefix_hit_rate)
     both = {each.role: configuration_of(problem, each) for each in bought.deployments}
     way = bought.transfer
     engine, scheduler = problem.judged["engine"], problem.asked["scheduler"]
@@ -227,15 +241,7 @@ def simulated_pools(
             },
         },
     }
-    return simulated(
-        catalog,
-        configuration,
-        load,
-        engine=problem.asked["scheduler"],
-        requests=requests,
-        seed=seed,
-        problem=problem,
-    )
+    return trial.of(catalog, problem, configuration, load)
 
 
 @dataclass(frozen=True)
