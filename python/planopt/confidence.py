@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.documents.explanations import Evidence, Kind
-
-if TYPE_CHECKING:
-    from planopt.documents.plan import Request
+from planopt.documents.plan import Request
 
 WHERE_UNKNOWN: Final = 1.25
 """Measured over predicted time where no errors are known, as under assumptions other

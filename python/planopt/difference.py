@@ -9,13 +9,12 @@ import msgspec
 from msgspec import Struct, structs
 
 from planopt.documents.evaluation import Deployment, ServingEvaluation
+from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.documents.fleet import FleetDeployment, FleetPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
+from planopt.documents.training import TrainingDeployment
 
 if TYPE_CHECKING:
-    from planopt.documents.explanations import Alternative, TrainingAlternative
-    from planopt.documents.training import TrainingDeployment
-
     Deployed: TypeAlias = Deployment | TrainingDeployment | FleetDeployment
 
 

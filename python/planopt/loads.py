@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from planopt.catalog.open import Catalog
 from planopt.documents.evaluation import (
     CacheTier,
     Percentiles,
@@ -17,10 +18,7 @@ from planopt.documents.evaluation import (
     Transfer,
     UnderLoad,
 )
-from planopt.documents.parts import Rejection  # noqa: TC001 - msgspec reads
-
-if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
+from planopt.documents.parts import Rejection
 
 ONE_SIDED = 1.645  # Standard errors above which a normal variable is in 5 % of cases
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from planopt.catalog.entries import CostAssumptions
+from planopt.documents.evaluation import Deployment
+from planopt.documents.parts import BomLine, Cost
+from planopt.documents.training import TrainingDeployment
 from planopt.units import (
     HOURS_PER_YEAR,
     MICRO_USD,
@@ -15,13 +18,6 @@ from planopt.units import (
     TOKENS_PER_MILLION,
     WATTS_PER_KILOWATT,
 )
-
-if TYPE_CHECKING:
-    from planopt.catalog.entries import CostAssumptions
-    from planopt.documents.evaluation import Deployment
-    from planopt.documents.parts import BomLine, Cost
-    from planopt.documents.training import TrainingDeployment
-
 
 AROUND = {
     "front_end": "front-end network",

@@ -5,14 +5,11 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from planopt.catalog.open import Catalog
 from planopt.documents.parts import BomLine
-
-if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
 
 OLD_PRICE_DAYS = 365
 """After a year a price is another one: the RTX 5090's rose from $1,999 to $5,000."""

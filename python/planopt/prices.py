@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from planopt.catalog.entries import Price, PriceTag, Pricing
 from planopt.catalog.offers import UNDATED
+from planopt.catalog.open import Catalog
 from planopt.catalog.overlay import toml_document, write_overlay
 from planopt.catalog.rows import Row, read_rows
 from planopt.errors import Diagnostic, InputError
@@ -19,10 +20,6 @@ from planopt.options import Asked, TextOrNumber
 from planopt.price_sources import GIVEN, age_days, is_well_known
 from planopt.toml import loads
 from planopt.units import SECONDS_PER_DAY
-
-if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
-
 
 # --- planopt catalog prices -----------------------------------------------------------
 

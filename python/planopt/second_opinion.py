@@ -11,15 +11,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from planopt._native import __version__
+from planopt.catalog.entries import Figure as Known
 from planopt.catalog.open import Catalog, bundled_folder
+from planopt.documents.base import Document
 from planopt.documents.derivation import Derivation, Fact, Figure
+from planopt.documents.evaluation import EvaluationDocument
+from planopt.documents.facts import Changed
 from planopt.documents.homes import HomesPlan, NeighboursPlan
 from planopt.documents.load import homes_of, plan_of
+from planopt.documents.parts import Hardware
 from planopt.documents.plan import Plan, PlanDocument, command, content_of
 from planopt.documents.schema import marked_schema
 from planopt.facts import changed_since
@@ -37,13 +42,6 @@ from planopt_reference.fields import figures, leaves, mark_of
 from planopt_reference.islands import islands_mismatches
 from planopt_reference.neighbours import neighbours_mismatches
 from planopt_reference.training import evaluate_training
-
-if TYPE_CHECKING:
-    from planopt.catalog.entries import Figure as Known
-    from planopt.documents.base import Document
-    from planopt.documents.evaluation import EvaluationDocument
-    from planopt.documents.facts import Changed
-    from planopt.documents.parts import Hardware
 
 _HOSTS = {"sxm": "hgx-8"}
 _ANY_HOST = "pcie-8gpu"

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from msgspec import convert, structs
 
 from planopt._native import __version__
+from planopt.catalog.entries import CostAssumptions
+from planopt.catalog.open import Catalog
 from planopt.documents.evaluation import Deployment, ServingEvaluation, answering
 from planopt.documents.facts import digest
 from planopt.documents.parts import (
@@ -35,6 +37,7 @@ from planopt.documents.plan import (
     TrainingPlan,
     command,
 )
+from planopt.documents.training import TrainingDeployment, TrainingEvaluation
 from planopt.facts import facts_of
 from planopt.money import AROUND, of_deployments
 from planopt.price_sources import today
@@ -42,10 +45,6 @@ from planopt.units import HOURS_PER_DAY, SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from typing import TypeVar
-
-    from planopt.catalog.entries import CostAssumptions
-    from planopt.catalog.open import Catalog
-    from planopt.documents.training import TrainingDeployment, TrainingEvaluation
 
     PlanT = TypeVar("PlanT", bound=PlanDocument)
 

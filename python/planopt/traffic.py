@@ -10,14 +10,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from planopt.files import read
 from planopt.loads import Arrivals, Hashed, Sizes
+from planopt.options import Asked
 from planopt.traces import HASHED_TOKENS, HASHES, Rows, of_json
-
-if TYPE_CHECKING:
-    from planopt.options import Asked
 
 LARGEST_COUNT = 2**31
 LARGEST_QUANTITY = 1e12  # Beyond any number of tokens, and any time of a trace

@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from planopt.catalog.open import Catalog, bundled_folder, open_catalog
 from planopt.documents.evaluation import Memory, ServingEvaluation
+from planopt.documents.parts import Rejection
 from planopt.errors import InputError
 from planopt.loads import Latencies, Load, Run, outcome
-
-if TYPE_CHECKING:
-    from planopt.documents.parts import Rejection
 
 _ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
 

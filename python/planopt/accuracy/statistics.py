@@ -7,18 +7,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from statistics import StatisticsError, correlation, fmean, median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from planopt.catalog.open import Catalog
 from planopt.confidence import chance
 from planopt.documents.explanations import Kind
 from planopt.documents.parts import LEVEL
 from planopt.documents.validation import Calibration, Comparison, Statistics
-
-if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
 
 _HIGH = 0.9
 _LEAST_RANKED = 3  # rows below which a rank correlation says nothing

@@ -8,21 +8,19 @@ from collections.abc import (
 )
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from planopt._native import parse_quantity
+from planopt.catalog.entries import Model
 from planopt.catalog.open import bundled_folder, open_catalog
+from planopt.documents.evaluation import EvaluationDocument
+from planopt.documents.training import TrainingDocument
 from planopt.planning.evaluate import evaluate_serving
 from planopt.toml import tomllib
 from planopt.training.evaluate import evaluate_training
-
-if TYPE_CHECKING:
-    from planopt.catalog.entries import Model
-    from planopt.documents.evaluation import EvaluationDocument
-    from planopt.documents.training import TrainingDocument
 
 
 class Scenario(Struct, frozen=True, kw_only=True):

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
+from planopt.catalog.open import Catalog
 from planopt.errors import InputError
-
-if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
 
 _BRANDS = re.compile(r"^(NVIDIA |AMD |Tesla |GeForce |Intel\(R\) )+")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec.json import decode
 from msgspec.structs import asdict
@@ -29,10 +29,8 @@ from planopt.catalog.entries import (
 from planopt.catalog.hub import fetched, is_repository
 from planopt.door import question, written
 from planopt.errors import InputError
-
-if TYPE_CHECKING:
-    from planopt.options import Asked
-    from planopt.steps import Steps
+from planopt.options import Asked
+from planopt.steps import Steps
 
 try:
     import planopt_catalog

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from planopt.documents.homes import IslandsPlan, NeighboursPlan
+from planopt.documents.plan import PlanDocument
 from planopt.errors import InputError
-
-if TYPE_CHECKING:
-    from planopt.documents.homes import IslandsPlan, NeighboursPlan
-    from planopt.documents.plan import PlanDocument
 
 
 def load_plan(path: str) -> PlanDocument:

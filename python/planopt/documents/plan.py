@@ -27,6 +27,7 @@ from planopt.documents.explanations import (
     WorthMeasuring,
 )
 from planopt.documents.facts import Facts
+from planopt.documents.fleet_request import FleetRequest
 from planopt.documents.parts import (
     Accuracy,
     Assumed,
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from typing_extensions import Self
-
-    from planopt.documents.fleet_request import FleetRequest
 
 
 class Request(Pricing, frozen=True, kw_only=True):

@@ -13,15 +13,13 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from planopt.documents.base import Document
 from planopt.documents.plan import PlanDocument
 from planopt.toml import tomllib
-
-if TYPE_CHECKING:
-    from planopt.documents.base import Document
 
 COUNT = "1"
 """The unit of counts and shares."""

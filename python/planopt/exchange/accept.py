@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.exchange import Acceptance, Judged, Outcome, Term, TermName
 from planopt.documents.load import load_plan
 from planopt.documents.plan import Plan, Promise, TrainingPlan
 from planopt.errors import InputError
 from planopt.exchange.results import Result, read_result
-
-if TYPE_CHECKING:
-    from planopt.documents.evaluation import ServingEvaluation
 
 _ENDS = 0.05
 """Share by which a rate may fall short: the last answers come after all requests."""

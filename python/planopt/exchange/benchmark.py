@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planopt.documents.plan import Plan
 from planopt.exchange.render import command, comment
 from planopt.exchange.say import say
 from planopt.exchange.tool import Terms, Tool, tool
 
 if TYPE_CHECKING:
-    from planopt.documents.plan import Plan
     from planopt.exchange.terms import Role
 
 MAKERS = ("vllm-bench", "guidellm", "aiperf")

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +17,7 @@ from msgspec import Struct
 from planopt._native import parse_quantity
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
 from planopt.catalog.overlay import check_targets, write_overlay
+from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.exchange import Fit, FittedFactor, FittedFigure, Unchanged
 from planopt.errors import InputError
 from planopt.exchange.least_squares import TELLS, Chosen, Fitting
@@ -33,9 +34,6 @@ from planopt.options import Asked
 from planopt.planning.evaluate import evaluated
 from planopt.price_sources import today
 from planopt.toml import tomllib
-
-if TYPE_CHECKING:
-    from planopt.documents.evaluation import EvaluationDocument
 
 Table = dict[str, object]
 Place = tuple[Table, str]

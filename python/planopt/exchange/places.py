@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
+from planopt.documents.plan import Plan
+from planopt.errors import Diagnostic
 from planopt.exchange.render import command, filled, nested, yaml
 from planopt.exchange.say import Said, cannot
 from planopt.exchange.tool import TOOLS, Tool
 
 if TYPE_CHECKING:
-    from planopt.documents.plan import Plan
-    from planopt.errors import Diagnostic
     from planopt.exchange.terms import Role
 
 VENDOR = "NVIDIA"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
+from planopt.catalog.open import Catalog
+from planopt.documents.evaluation import EvaluationDocument, Memory
 from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.documents.parts import Rejection
 from planopt.documents.training import TrainingDocument
@@ -19,8 +21,6 @@ from planopt.planning.evaluate import evaluated
 from planopt.planning.pipeline import Serving, answered
 
 if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import EvaluationDocument, Memory
     from planopt.exchange.hear import Hearing
 
 BESIDE = ("accelerators", "online")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from planopt._native import parse_quantity
+from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.facts import Fact
+from planopt.documents.parts import Candidate
+from planopt.documents.plan import Plan, PlanDocument
 from planopt.errors import InputError
 from planopt.exchange.tool import Terms  # noqa: TC001 - read by its annotation
-
-if TYPE_CHECKING:
-    from planopt.documents.evaluation import ServingEvaluation
-    from planopt.documents.parts import Candidate
-    from planopt.documents.plan import Plan, PlanDocument
 
 LISTEN = "0.0.0.0"
 """Other machines are to reach a server."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
+from planopt.catalog.open import Catalog
 from planopt.documents.exchange import BETTER, Better, ImportDocument
+from planopt.documents.training import TrainingCandidate, TrainingDocument
 from planopt.errors import Diagnostic, InputError
 from planopt.exchange.run_terms import shape_of
 from planopt.exchange.tool import Terms, Tool, count_of
@@ -17,8 +19,6 @@ from planopt.planning.pipeline import Training, answered
 from planopt.training.evaluate import evaluated
 
 if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
-    from planopt.documents.training import TrainingCandidate, TrainingDocument
     from planopt.exchange.hear import Hearing
 
 PASSED_ON = ("expert_tp", "mtp_modules", "context_parallel", "seq_len", "global_batch")

@@ -10,11 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import structs
 from msgspec.structs import replace as with_changes
 
+from planopt.catalog.entries import CostAssumptions
+from planopt.catalog.open import Catalog
+from planopt.documents.evaluation import Deployment
 from planopt.documents.fleet_request import (
     Bought,
     Demand,
@@ -26,6 +29,7 @@ from planopt.documents.fleet_request import (
     Training,
     Workload,
 )
+from planopt.documents.training import TrainingDeployment
 from planopt.fleets.problem import Fleet, Kit, Step, Stream, Template, Way
 from planopt.market import read_market
 from planopt.money import parts
@@ -38,13 +42,6 @@ from planopt.serving.search import Aim, find_together
 from planopt.training.build import lay_clusters_out
 from planopt.training.problem import TrainingProblem, find_clusters
 from planopt.units import CENTS, HOURS_PER_YEAR, MICRO_USD, SECONDS_PER_HOUR
-
-if TYPE_CHECKING:
-    from planopt.catalog.entries import CostAssumptions
-    from planopt.catalog.open import Catalog
-    from planopt.documents.evaluation import Deployment
-    from planopt.documents.training import TrainingDeployment
-
 
 UTILISATION = 0.8
 """Share of what a replica can do that is asked of it at the peak, unless said: queues

@@ -9,10 +9,10 @@ from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
 from planopt.catalog.overlay import toml_document
+from planopt.documents.calibration import Efficiencies, Rates, Sample
 from planopt.toml import tomllib
 
 if TYPE_CHECKING:
-    from planopt.documents.calibration import Efficiencies, Rates, Sample
     from planopt.measurement.device import Device
 
 ASSUMPTIONS = "measured"

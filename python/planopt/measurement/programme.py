@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from planopt._native import parse_quantity
+from planopt.catalog.entries import Entity
 from planopt.documents.calibration import Efficiencies, Rates, Sample
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
-    from planopt.catalog.entries import Entity
     from planopt.measurement.device import Device, Work
 
 

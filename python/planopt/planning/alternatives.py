@@ -11,6 +11,11 @@ import msgspec
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.documents.parts import NotConsidered
+from planopt.documents.training import (
+    TrainingDeployment,
+    TrainingDocument,
+    TrainingEvaluation,
+)
 from planopt.market import CLASSES
 from planopt.options import Edit
 from planopt.planning.question import (
@@ -25,11 +30,6 @@ from planopt.training.evaluate import Both
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from planopt.documents.training import (
-        TrainingDeployment,
-        TrainingDocument,
-        TrainingEvaluation,
-    )
     from planopt.procurement.problem import ListedRuns
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild

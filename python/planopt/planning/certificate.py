@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from planopt.documents.certificate import Certificate, Proven
 from planopt.documents.facts import digest
+from planopt.documents.plan import Plan
 
 if TYPE_CHECKING:
-    from planopt.documents.plan import Plan
     from planopt.planning.question import ServingQuestion
     from planopt.procurement.problem import Offer
 

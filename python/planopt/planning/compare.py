@@ -18,6 +18,7 @@ from planopt._native import parse_quantity
 from planopt.catalog.entries import Pricing
 from planopt.catalog.open import Catalog, open_for
 from planopt.documents.base import Drawn
+from planopt.documents.plan import Plan, TrainingPlan
 from planopt.market import must_name_accelerators, read_market
 from planopt.options import Asked, Edit, flag, taken_by
 from planopt.planning.pipeline import Serving, Training, compared
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow
     from typing_extensions import Unpack
 
-    from planopt.documents.plan import Plan, TrainingPlan
     from planopt.option_types import (
         CompareOptions,
         CompareTrainingOptions,

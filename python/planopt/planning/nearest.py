@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planopt.catalog.entries import Model
 from planopt.catalog.open import LIMITED_TO
 from planopt.catalog.quality import cost_in_quality
 from planopt.documents.explanations import Change, Infeasibility, Limit
@@ -30,7 +31,6 @@ from planopt.training.build import TrainingBuild
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from planopt.catalog.entries import Model
     from planopt.procurement.problem import Purchase
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem

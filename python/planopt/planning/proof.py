@@ -24,6 +24,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from planopt.catalog.open import open_for
+from planopt.documents.certificate import Certificate
+from planopt.documents.homes import HomesPlan
 from planopt.documents.plan import Plan, PlanDocument
 from planopt.door import written
 from planopt.errors import InputError
@@ -40,8 +42,6 @@ from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
-    from planopt.documents.certificate import Certificate
-    from planopt.documents.homes import HomesPlan
     from planopt.planning.question import ServingQuestion
 
 NEAREST: Final = 200

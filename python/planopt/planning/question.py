@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import structs
 
+from planopt.catalog.open import Catalog
+from planopt.documents.certificate import Proven
 from planopt.documents.parts import Accuracy
+from planopt.documents.plan import Plan, TrainingPlan
+from planopt.documents.training import Batches
 from planopt.market import read_market
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Asked, Edit
@@ -38,10 +42,6 @@ from planopt.units import HOURS_PER_YEAR, MICRO_USD
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from planopt.catalog.open import Catalog
-    from planopt.documents.certificate import Proven
-    from planopt.documents.plan import Plan, TrainingPlan
-    from planopt.documents.training import Batches
     from planopt.procurement.solver import Solver
 
 REACH = 2

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from planopt._native import break_even_days as native_break_even_days
 from planopt._native import break_even_duty as native_break_even_duty
 from planopt._native import capital_usd_per_hour, parse_quantity
+from planopt.catalog.entries import CostAssumptions, Figure
+from planopt.catalog.open import Catalog
 from planopt.documents.explanations import RentOrBuy, Way
 from planopt.documents.training import RentedRun, Renting
 from planopt.money import of_deployments, price_of_an_hourly_dollar
@@ -19,8 +21,6 @@ from planopt.price_sources import is_rough
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 
 if TYPE_CHECKING:
-    from planopt.catalog.entries import CostAssumptions, Figure
-    from planopt.catalog.open import Catalog
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.procurement.problem import ListedRuns
     from planopt.serving.build import Build

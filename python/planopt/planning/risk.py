@@ -31,13 +31,13 @@ from planopt.documents.evaluation import answering
 from planopt.documents.explanations import Kind, Risk, Scenarios, WorthMeasuring
 from planopt.documents.parts import BomLine, Candidate
 from planopt.documents.plan import Plan, TrainingPlan
+from planopt.documents.training import TrainingCandidate
 from planopt.planning.alternatives import is_within
 from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
 from planopt.planning.settle import kept_by
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from planopt.documents.training import TrainingCandidate
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild
 

@@ -28,6 +28,7 @@ from planopt.documents.explanations import (
     Step,
     Uncertainty,
 )
+from planopt.documents.parts import BomLine
 from planopt.money import AROUND, of_a_dollar
 from planopt.options import Edit
 from planopt.planning.alternatives import is_within, span
@@ -43,7 +44,6 @@ from planopt.serving.load import configuration_of
 from planopt.units import MICRO_USD, SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from planopt.documents.parts import BomLine
     from planopt.serving.build import Build
     from planopt.serving.question_types import Problem
     from planopt.training.build import TrainingBuild

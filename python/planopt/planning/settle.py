@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace as with_changes
 
 from planopt.documents.certificate import Proven
+from planopt.documents.evaluation import Deployment
 from planopt.door import written
 from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
 from planopt.planning.question import MUCH_DEARER, REACH, ServingQuestion
@@ -29,7 +30,6 @@ from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from planopt._native import Rows
-    from planopt.documents.evaluation import Deployment
 
 ATTEMPTS = 5
 """How often a late plan is looked for again with what it lacked, where the fastest is

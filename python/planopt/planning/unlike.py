@@ -7,13 +7,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from planopt.documents.explanations import Change
-from planopt.documents.homes import NeighboursPlan
+from planopt.documents.homes import Chains, NeighboursPlan
 from planopt.price_sources import is_rough
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from planopt.documents.homes import Chains
     from planopt.planning.question import ServingQuestion
 
 LONGEST: Final = 12

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
 
+from planopt.catalog.open import Catalog
 from planopt.catalog.quality import cost_in_quality, quality_of
 from planopt.documents.evaluation import Memory, Percentiles, UnderLoad, answering
+from planopt.documents.explanations import Sensitivity
 from planopt.documents.parts import BomLine, PlanWarning
+from planopt.documents.training import TrainingMemory
 from planopt.loads import Arrivals, Latencies, Length, Load, Sizes
 from planopt.planning.alternatives import span
 from planopt.planning.settle import simulated_build
@@ -24,9 +27,6 @@ from planopt.summary import tpot
 from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
-    from planopt.documents.explanations import Sensitivity
-    from planopt.documents.training import TrainingMemory
     from planopt.planning.question import ServingQuestion, TrainingQuestion
     from planopt.serving.build import Build
     from planopt.training.build import TrainingBuild

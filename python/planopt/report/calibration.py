@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from planopt.documents.calibration import Calibration, Change, Sample
 from planopt.report.numbers import rate, share
 from planopt.report.style import head, warn
 from planopt.report.table import Report, Section, Sentence, Table
-
-if TYPE_CHECKING:
-    from planopt.documents.calibration import Calibration, Change, Sample
 
 _QUIET = 0.5
 """Tasks for each core below which a machine counts as quiet."""

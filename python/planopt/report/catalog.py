@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
+from planopt.catalog.entries import Entity, Entry, Figure
 from planopt.catalog.offers import UNDATED
 from planopt.price_sources import STATUSES
 from planopt.prices import AGES, COLUMNS, Basis, Listing, PriceList, Quoted, Quotes
@@ -12,9 +13,6 @@ from planopt.report.money import money, money_per_hour
 from planopt.report.numbers import count, share
 from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Sentence, Table, listed
-
-if TYPE_CHECKING:
-    from planopt.catalog.entries import Entity, Entry, Figure
 
 _OF_THIS_YEAR = "this year's: at most a year old, and neither from memory nor assumed"
 _KINDS = {

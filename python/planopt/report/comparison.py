@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from planopt.documents.plan import Plan, TrainingPlan
 from planopt.price_sources import apart, is_rough
 from planopt.report.first import assumptions
 from planopt.report.money import money, money_per_hour, money_per_million
@@ -15,9 +16,6 @@ from planopt.report.parts import warnings
 from planopt.report.screen import Ends, Parts, flagged
 from planopt.report.style import UNKNOWN, bad, faint, good
 from planopt.report.table import Block, Report, Section, Table, listed, width
-
-if TYPE_CHECKING:
-    from planopt.documents.plan import Plan, TrainingPlan
 
 _BEST, _NOT_BEST = " ◂", "  "
 Planned = TypeVar("Planned", bound="Plan | TrainingPlan")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from planopt.documents.derivation import Derivation, Fact, Figure
 from planopt.report.numbers import in_unit
 from planopt.report.style import faint, head
 from planopt.report.table import Block, Sentence, listed
-
-if TYPE_CHECKING:
-    from planopt.documents.derivation import Derivation, Fact, Figure
 
 _PAGES = "docs/reference"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from planopt.documents.evaluation import EvaluationDocument, UnderLoad
+from planopt.documents.training import TrainingDocument
 from planopt.price_sources import is_rough
 from planopt.report import parts
 from planopt.report.derivation import derivation
@@ -14,10 +14,6 @@ from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions,
 from planopt.report.style import UNKNOWN, bad, faint, good, warn
 from planopt.report.table import Block, Report, Section, Sentence, Table
 from planopt.report.training import layers, run, run_lines, training_layout
-
-if TYPE_CHECKING:
-    from planopt.documents.evaluation import EvaluationDocument, UnderLoad
-    from planopt.documents.training import TrainingDocument
 
 
 def render_evaluation(

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from planopt.documents.exchange import (
+    Acceptance,
+    Detection,
+    Fit,
+    FittedFactor,
+    ImportDocument,
+    Judged,
+)
 from planopt.report.evaluation import render_evaluation
 from planopt.report.numbers import count, days, duration, percent, rate, size
 from planopt.report.style import UNKNOWN, good, head, warn
 from planopt.report.table import Block, Report, Section, Sentence, Table
-
-if TYPE_CHECKING:
-    from planopt.documents.exchange import (
-        Acceptance,
-        Detection,
-        Fit,
-        FittedFactor,
-        ImportDocument,
-        Judged,
-    )
 
 MOST_SHOWN = 12
 """Accelerators in the table; `--details` and `--json` have all."""

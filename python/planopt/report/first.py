@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from planopt.documents.evaluation import ServingEvaluation
+from planopt.documents.explanations import Alternative, Scenarios, TrainingAlternative
 from planopt.documents.parts import (
     Assumed,
     BomLine,
@@ -16,6 +18,8 @@ from planopt.documents.parts import (
     Sell,
     failing,
 )
+from planopt.documents.plan import Plan, PlanDocument, Promise, TrainingPlan
+from planopt.documents.training import TrainingEvaluation
 from planopt.price_sources import dollars, is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.money import money, money_per_hour, money_per_million
@@ -40,15 +44,6 @@ from planopt.units import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from planopt.documents.evaluation import ServingEvaluation
-    from planopt.documents.explanations import (
-        Alternative,
-        Scenarios,
-        TrainingAlternative,
-    )
-    from planopt.documents.plan import Plan, PlanDocument, Promise, TrainingPlan
-    from planopt.documents.training import TrainingEvaluation
 
 
 _BEST = {

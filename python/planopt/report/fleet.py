@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Infeasibility
+from planopt.documents.fleet import FleetDeployment, FleetPlan
 from planopt.price_sources import is_rough
 from planopt.report.first import assumptions, last, sold
 from planopt.report.money import money
@@ -18,7 +19,6 @@ from planopt.report.table import Block, Report, Section, Sentence, Table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.documents.fleet import FleetDeployment, FleetPlan
 
 CENT = 0.01
 _BILL = ("bill of materials", ">qty", ">each", ">total", "source")

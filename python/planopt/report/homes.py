@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from planopt.documents.homes import (
     Chains,
@@ -14,15 +13,13 @@ from planopt.documents.homes import (
     NeighbourKind,
     NeighboursPlan,
 )
+from planopt.documents.parts import Assumed
 from planopt.price_sources import is_rough
 from planopt.report.money import money, money_per_million
 from planopt.report.numbers import count, days, duration, many, percent, size
 from planopt.report.screen import Ends
 from planopt.report.style import bad, good, head
 from planopt.report.table import Block, Report, Section, Sentence, Table
-
-if TYPE_CHECKING:
-    from planopt.documents.parts import Assumed
 
 _LABEL = 8
 _ALL = 1e-5

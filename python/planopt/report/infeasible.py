@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from planopt.documents.explanations import Change, Infeasibility
+from planopt.documents.plan import PlanDocument
 from planopt.report.money import money, money_per_hour
 from planopt.report.numbers import rate
 from planopt.report.table import Block, Sentence, Table, listed
-
-if TYPE_CHECKING:
-    from planopt.documents.plan import PlanDocument
-
 
 _MARGIN = " " * 12
 

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec.structs import asdict
 
+from planopt.documents.evaluation import (
+    Deployment,
+    Memory,
+    ServingEvaluation,
+    TimeParts,
+    UnderLoad,
+)
+from planopt.documents.parts import (
+    Assumed,
+    BomLine,
+    Candidate,
+    NotConsidered,
+    PlanCost,
+    PlanWarning,
+)
+from planopt.documents.training import TrainingMemory
 from planopt.price_sources import is_rough
 from planopt.report.money import money, money_per_hour
 from planopt.report.numbers import (
@@ -22,24 +38,6 @@ from planopt.report.numbers import (
 from planopt.report.screen import Parts
 from planopt.report.style import warn
 from planopt.report.table import Block, Section, Sentence, Table, listed
-
-if TYPE_CHECKING:
-    from planopt.documents.evaluation import (
-        Deployment,
-        Memory,
-        ServingEvaluation,
-        TimeParts,
-        UnderLoad,
-    )
-    from planopt.documents.parts import (
-        Assumed,
-        BomLine,
-        Candidate,
-        NotConsidered,
-        PlanCost,
-        PlanWarning,
-    )
-    from planopt.documents.training import TrainingMemory
 
 GB = 1e9
 _BEHIND = {"host": "memory", "disk": "disks"}

@@ -5,6 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from planopt.documents.evaluation import Disaggregated, Transfer
+from planopt.documents.explanations import (
+    Alternative,
+    Answer,
+    Flip,
+    PriceRange,
+    RentOrBuy,
+    Scenarios,
+    TrainingAlternative,
+    WorthMeasuring,
+)
+from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
+from planopt.documents.training import Renting
+from planopt.errors import Diagnostic
 from planopt.price_sources import is_rough
 from planopt.report import parts
 from planopt.report.first import first_screen
@@ -20,20 +34,6 @@ from planopt.units import MONTHS_PER_YEAR
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planopt.documents.evaluation import Disaggregated, Transfer
-    from planopt.documents.explanations import (
-        Alternative,
-        Answer,
-        Flip,
-        PriceRange,
-        RentOrBuy,
-        Scenarios,
-        TrainingAlternative,
-        WorthMeasuring,
-    )
-    from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
-    from planopt.documents.training import Renting
-    from planopt.errors import Diagnostic
 
 _STEADY = (
     "speeds and $/Mtok of this table and the next are those of a steady step at full "

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from planopt.documents.training import (
+    Mixed,
+    Step,
+    TrainingCandidate,
+    TrainingEvaluation,
+)
 from planopt.report.money import money
 from planopt.report.numbers import count, days, duration, percent, rate, size, watts
 from planopt.report.parts import known, memory_line, time_line
 from planopt.report.screen import Parts
 from planopt.report.table import Block, Sentence
-
-if TYPE_CHECKING:
-    from planopt.documents.training import (
-        Mixed,
-        Step,
-        TrainingCandidate,
-        TrainingEvaluation,
-    )
 
 
 def training_layout(candidate: TrainingCandidate) -> str:

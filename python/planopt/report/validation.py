@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING
 
+from planopt.documents.validation import (
+    Calibration,
+    Comparison,
+    Dataset,
+    Statistics,
+    Validation,
+    Worst,
+)
 from planopt.report.numbers import percent
 from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Table, listed
-
-if TYPE_CHECKING:
-    from planopt.documents.validation import (
-        Calibration,
-        Comparison,
-        Dataset,
-        Statistics,
-        Validation,
-        Worst,
-    )
-
 
 _ERRORS = (">n", ">of", ">MAPE", ">median", ">p90", ">bias", ">Spearman", ">floor")
 _ERRORS_OF_PARTS = (

@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from planopt._native import lay_out as native_lay_out
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.documents.evaluation import (  # noqa: TC001 - msgspec reads
+from planopt.documents.evaluation import (
     Deployment,
     Disaggregated,
     Transfer,
 )
-from planopt.documents.parts import BomLine, Cost, Outlasted  # noqa: TC001
+from planopt.documents.parts import BomLine, Cost, Outlasted
 from planopt.procurement.problem import Broken, Counts, Found, Limits, check
 
 if TYPE_CHECKING:

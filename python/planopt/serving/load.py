@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import msgspec
 from msgspec.structs import replace
 
+from planopt.catalog.open import Catalog
 from planopt.documents.evaluation import (
     Deployment,
     EvaluationDocument,
@@ -21,7 +22,6 @@ from planopt.errors import InputError
 from planopt.loads import Arrivals, Latencies, Load, Run, outcome
 
 if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem
 
 REQUESTS = 2000

@@ -8,15 +8,12 @@ the ones that promises are judged by.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
+from planopt.documents.evaluation import EvaluationDocument, ServingEvaluation
 from planopt.documents.parts import Interval
-
-if TYPE_CHECKING:
-    from planopt.documents.evaluation import EvaluationDocument, ServingEvaluation
 
 
 def intervals(catalog: Catalog, evaluation: EvaluationDocument) -> dict[str, Interval]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from planopt.catalog.open import Catalog
 from planopt.door import written
 from planopt.procurement.problem import Found
 from planopt.serving.load import promised
 
 if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
     from planopt.serving.question_types import Problem
 
 

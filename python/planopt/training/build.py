@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from planopt._native import lay_out as native_lay_out
-from planopt.documents.parts import BomLine  # noqa: TC001 - msgspec reads
-from planopt.documents.training import (  # noqa: TC001 - msgspec reads
+from planopt.documents.parts import BomLine
+from planopt.documents.training import (
     TrainingDeployment,
     TrainingEvaluation,
 )

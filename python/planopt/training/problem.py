@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from planopt.documents.training import Batches  # noqa: TC001 - msgspec reads
+from planopt.catalog.open import Catalog
+from planopt.documents.training import Batches
 from planopt.door import written
 from planopt.market import Market
 from planopt.procurement.problem import Found
-
-if TYPE_CHECKING:
-    from planopt.catalog.open import Catalog
 
 TrainingGoal = Literal["cheapest", "throughput"]
 

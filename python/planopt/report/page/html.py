@@ -7,18 +7,15 @@ import hashlib
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from planopt.documents.derivation import Derivation
+from planopt.documents.homes import HomesPlan
 from planopt.documents.plan import PlanDocument
 from planopt.printable import printable, screened
 from planopt.report.homes import render_homes
 from planopt.report.page.tables import markdown
-
-if TYPE_CHECKING:
-    from planopt.documents.derivation import Derivation
-    from planopt.documents.homes import HomesPlan
 
 _ASSETS = Path(__file__).with_name("assets")
 REPORT = (

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from planopt.documents.base import Drawn
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.planning.compare import Comparison, Frontier
 from planopt.report.front import SERVED, Row
 from planopt.report.page.html import carried, document, embedded
-
-if TYPE_CHECKING:
-    from planopt.documents.base import Drawn
 
 _POINTS = 60
 """Points of one accelerator: more cannot be told apart."""

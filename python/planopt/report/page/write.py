@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
+from planopt.documents.derivation import Derivation
 from planopt.documents.fleet import FleetPlan
+from planopt.documents.homes import HomesPlan
+from planopt.documents.plan import PlanDocument
 from planopt.errors import InputError
 from planopt.files import replacing
 from planopt.printable import printable, screened
@@ -16,11 +18,6 @@ from planopt.report.page.tables import markdown, rows
 from planopt.report.page.workbook import workbook
 from planopt.report.table import Report
 from planopt.second_opinion import derivation_of_plan
-
-if TYPE_CHECKING:
-    from planopt.documents.derivation import Derivation
-    from planopt.documents.homes import HomesPlan
-    from planopt.documents.plan import PlanDocument
 
 _FORMS: dict[str, Callable[[PlanDocument, str, tuple[Derivation, ...]], bytes]] = {
     "html": lambda plan, appendix, worked: page(plan, appendix, worked).encode(),
