@@ -20,6 +20,9 @@ const FIRST_LOOK: u64 = 250;
 /// Requests below which a look is short.
 const SHORT: u64 = 1_000;
 
+/// Requests of the last look at what may never be asked for: the first two that are not short can agree.
+pub(super) const SHORTLY: u64 = 2 * SHORT;
+
 /// Requests of the last look, by how hard a rate has been to decide, where one in twenty may be;
 /// the fewer may be, the more it takes until some are.
 pub(super) const LEVELS: [u64; 4] = [4_000, 16_000, 64_000, 256_000];
@@ -122,23 +125,22 @@ impl Judge<'_> {
     }
 
     /// Whether a replica carries `rate`, of which `fluid` is the most that any can; looks grow up
-    /// to those of a level.
+    /// to the longest.
     pub(super) fn decide(
         &self,
         step: &impl StepTime,
         limits: EngineLimits,
         rate: f64,
         fluid: f64,
-        level: usize,
+        longest: u64,
     ) -> (Verdict, LoadReport) {
         let mut before = Verdict::Open;
         let mut report = LoadReport::default();
         let mut requests = FIRST_LOOK;
         let mut seed = FIRST_SEED;
         let replicas = self.together(rate);
-        let most = self.most_requests(level);
         let over = &self.course.over;
-        while requests <= most {
+        while requests <= longest {
             report = self.run(step, limits, (replicas, rate), (requests, seed), over);
             if report.interrupted || self.course.is_over() {
                 break;
@@ -157,7 +159,7 @@ impl Judge<'_> {
     }
 
     /// Requests of the last look of a level.
-    fn most_requests(&self, level: usize) -> u64 {
+    pub(super) fn most_requests(&self, level: usize) -> u64 {
         let rarer = match self.goal.at {
             Statistic::Percentile(share) => (ONE_IN_TWENTY / (1.0 - share)).max(1.0),
             Statistic::Mean => 1.0,

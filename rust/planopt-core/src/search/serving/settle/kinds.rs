@@ -1,6 +1,6 @@
 //! Replicas that can be had, each with what has been shown of the rate that it carries in time.
 
-use super::judge::{Judge, LEVELS, Verdict};
+use super::judge::{Judge, LEVELS, SHORTLY, Verdict};
 use super::settling::Settling;
 use crate::catalog::Assumptions;
 use crate::hardware::{Fabric, Space, System};
@@ -107,6 +107,23 @@ const TOLD_APART: f64 = 1.0 - 1e-5;
 const REFUSED: f64 = 0.998;
 
 impl Bracket {
+    /// Keeps what looks at a rate have shown.
+    fn keep(&mut self, rate: f64, verdict: Verdict, report: &LoadReport) {
+        match verdict {
+            Verdict::Good => {
+                self.before = self.good;
+                self.good = rate;
+                self.tokens = report.tokens_per_second;
+                self.tpot = report.tpot_seconds.p95;
+            }
+            Verdict::Violating => {
+                self.violating = self.violating.min(rate);
+                self.violations += 1;
+            }
+            Verdict::Open => self.open = self.open.min(rate),
+        }
+    }
+
     /// Takes back that a rate holds, which the final run has shown to violate the SLO, or not to be
     /// surely good.
     pub(super) fn refuse(&mut self, rate: f64, verdict: Verdict) {
@@ -356,51 +373,60 @@ impl<'s, 'a> Kinds<'s, 'a> {
 
     /// Decides a rate of a kind, and keeps what that shows.
     pub(super) fn decide(&self, kind: &mut Kind, rate: f64) -> Verdict {
+        let longest = self.judge.most_requests(kind.bracket.level);
+        let (verdict, report) = self.judged(kind, rate, longest);
+        kind.bracket.keep(rate, verdict, &report);
+        verdict
+    }
+
+    /// What looks of so many requests at most show of a rate of a kind.
+    fn judged(&self, kind: &mut Kind, rate: f64, longest: u64) -> (Verdict, LoadReport) {
         let Some(replica) = self.replica(kind) else {
-            return Verdict::Violating;
+            return (Verdict::Violating, LoadReport::default());
         };
         let steps = ReplicaSteps {
             replica: &replica,
             in_flight: kind.in_flight,
         };
         let limits = self.limits(kind, &replica);
-        let bracket = &mut kind.bracket;
-        let (fluid, level) = (bracket.fluid, bracket.level);
-        let (verdict, report) = if replica.attention_groups() > 1 {
+        let fluid = kind.bracket.fluid;
+        if replica.attention_groups() > 1 {
             // How many prompts share a step decides how many of the groups read: too much to tabulate.
             let steps = Remembered::of(&steps);
-            self.judge.decide(&steps, limits, rate, fluid, level)
+            self.judge.decide(&steps, limits, rate, fluid, longest)
         } else {
             let tabulated = || StepTable::new(&steps, &limits, &self.part.latency.traffic);
             let table = kind.table.get_or_insert_with(tabulated);
-            self.judge.decide(table, limits, rate, fluid, level)
-        };
-        match verdict {
-            Verdict::Good => {
-                bracket.before = bracket.good;
-                bracket.good = rate;
-                bracket.tokens = report.tokens_per_second;
-                bracket.tpot = report.tpot_seconds.p95;
-            }
-            Verdict::Violating => {
-                bracket.violating = bracket.violating.min(rate);
-                bracket.violations += 1;
-            }
-            Verdict::Open => bracket.open = bracket.open.min(rate),
+            self.judge.decide(table, limits, rate, fluid, longest)
         }
-        verdict
     }
 
-    /// Decides a rate of a kind. Where nothing is known of it a lower one comes first, above where the
-    /// closed form puts the most: what violates the SLO there need not be asked again at each rate
-    /// between.
-    pub(super) fn look(&self, kind: &mut Kind, rate: f64) -> Verdict {
+    /// Decides a rate of a kind, where it has to carry one to beat what is known. Where nothing is known
+    /// of it, and the closed form puts the most well below that, whether it does is all there is to ask.
+    /// Else a rate above where the closed form puts the most comes first: what violates the SLO there need
+    /// not be asked again at each rate between. It is looked at shortly: what that leaves open may never be
+    /// asked for.
+    pub(super) fn look(&self, kind: &mut Kind, rate: f64, to_beat: Option<f64>) -> Verdict {
+        let is_closed = self.judge.is_closed();
         if !kind.bracket.is_known() {
-            let about = self.estimated(kind).unwrap_or(0.0);
-            let first = (ABOVE_ESTIMATE * about).max(FAR_BELOW * rate);
-            let first = rounded(first, self.judge.is_closed());
-            if first < rate && self.decide(kind, first) == Verdict::Violating {
-                return Verdict::Violating;
+            let above = ABOVE_ESTIMATE * self.estimated(kind).unwrap_or(0.0);
+            if let Some(to_beat) = to_beat.filter(|to_beat| *to_beat > above) {
+                let least = rounded(to_beat, is_closed).min(rate);
+                let verdict = self.decide(kind, least);
+                // What is left open is soon refused further up.
+                return if verdict == Verdict::Open && least < rate {
+                    self.decide(kind, rate)
+                } else {
+                    verdict
+                };
+            }
+            let first = rounded(above.max(FAR_BELOW * rate), is_closed);
+            if first < rate {
+                let (verdict, report) = self.judged(kind, first, SHORTLY);
+                if verdict == Verdict::Violating {
+                    kind.bracket.keep(first, verdict, &report);
+                    return verdict;
+                }
             }
         }
         self.decide(kind, rate)
@@ -584,7 +610,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
 
 impl Bracket {
     /// Whether any rate has been decided.
-    fn is_known(&self) -> bool {
+    pub(super) fn is_known(&self) -> bool {
         self.violating.is_finite() || self.good > 0.0
     }
 }

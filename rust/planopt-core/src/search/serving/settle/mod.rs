@@ -15,7 +15,7 @@ pub use self::columns::columns;
 use self::fronts::{Column, cheapest_with_spare};
 use self::judge::{MOST_TOGETHER, Verdict};
 pub use self::kinds::SettledPart;
-use self::kinds::{Division, Kind, Kinds, OfKind, rounded};
+use self::kinds::{Bracket, Division, Kind, Kinds, OfKind, rounded};
 pub use self::settling::{Rated, Settling};
 use super::found::{FoundUnit, SearchResult};
 use super::latency::whole;
@@ -112,6 +112,10 @@ const AS_GOOD: f64 = 1e-9;
 
 /// The same where rates themselves are sought, which are known no closer.
 const RATES_AS_GOOD: f64 = 2e-3;
+
+/// Divisions that are looked at at once, beside those of a purchase: always as many, so that what is
+/// found is the same on any machine.
+const AT_ONCE: usize = 8;
 
 /// Halvings of the way from the rates that hold to those that are not refused.
 const HALVINGS: usize = 20;
@@ -299,12 +303,14 @@ impl<'a> Loop<'_, '_, 'a> {
         each.min_by(f64::total_cmp)
     }
 
-    /// Takes longer looks at the kinds of a purchase that shorter ones have left open, if there are any.
+    /// Takes longer looks at the kinds of a purchase that shorter ones have left open, and at those that
+    /// are divided alike, of which the fastest comes first; whether there are any.
     fn look_closer(&mut self, bought: &Bought) -> bool {
-        let kinds: BTreeSet<usize> = bought.counts.keys().map(|at| self.units[*at].0).collect();
-        let closer = kinds
-            .into_iter()
-            .filter(|kind| self.kinds[*kind].bracket.look_closer());
+        let kinds = bought.counts.keys().map(|at| self.units[*at].0);
+        let alike = kinds.map(|kind| (self.of_part[kind], self.kinds[kind].division()));
+        let alike: BTreeSet<_> = alike.collect();
+        let kinds = alike.iter().flat_map(|division| &self.divisions[division]);
+        let closer = kinds.filter(|kind| self.kinds[**kind].bracket.look_closer());
         closer.count() > 0
     }
 
@@ -439,7 +445,7 @@ impl<'a> Loop<'_, '_, 'a> {
     /// is one and beats what is known.
     fn look(&mut self, low: &Bought, high: Option<&Bought>) {
         let share = self.least_share(low, high);
-        let mut used: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut used: BTreeMap<usize, (f64, Option<f64>)> = BTreeMap::new();
         for place in low.counts.keys() {
             let kind = self.units[*place].0;
             // Where rates themselves are sought, what holds is soon known to hold more.
@@ -450,51 +456,56 @@ impl<'a> Loop<'_, '_, 'a> {
                 share
             };
             let rate = self.rate(&self.kinds[kind], At::Between(share));
-            let rate = match high {
+            let to_beat = high.and_then(|high| self.rate_to_beat(*place, high));
+            let rate = match to_beat {
                 // What would just do, and what would just be cheaper: between them most is learned.
-                Some(high) if self.kinds[kind].bracket.good <= 0.0 => {
-                    let to_beat = self.rate_to_beat(*place, high).unwrap_or(rate);
+                Some(to_beat) if self.kinds[kind].bracket.good <= 0.0 => {
                     rate.min((to_beat * rate).sqrt())
                 }
                 _ => rate,
             };
             if rate > self.kinds[kind].bracket.good {
-                used.insert(kind, rate);
+                used.insert(kind, (rate, to_beat));
             }
+        }
+        for (kind, of_it) in high.into_iter().flat_map(|high| self.untried(high)) {
+            used.entry(kind).or_insert(of_it);
         }
         let is_closed = self.is_closed();
         let is_first = high.is_none();
         // Where rates themselves are sought none is asked for, and none lies well below it.
         let is_most = self.settling.most;
-        let used: BTreeMap<usize, f64> = used
+        let used: BTreeMap<usize, (f64, Option<f64>)> = used
             .into_iter()
-            .map(|(kind, rate)| (self.fastest_open(kind, rate), rate))
+            .map(|(kind, of_it)| (self.fastest_open(kind, of_it.0), of_it))
             .collect();
         let (parts, of_part) = (&self.parts, &self.of_part);
-        let wanted: Vec<(usize, &mut Kind, f64)> = self
+        let wanted: Vec<_> = self
             .kinds
             .iter_mut()
             .enumerate()
             .filter_map(|(place, kind)| Some((place, kind, *used.get(&place)?)))
             .collect();
-        wanted.into_par_iter().for_each(|(place, kind, rate)| {
-            let part = &parts[of_part[place]];
-            let is_new = kind.bracket.good <= 0.0;
-            if is_first && is_new && kind.bracket.violations == 0 {
-                part.narrow(kind, rate);
-            }
-            let rate = rounded(rate, is_closed);
-            if rate > kind.bracket.good && rate <= kind.bracket.worth(is_closed) {
-                if is_most {
-                    part.decide(kind, rate);
-                } else {
-                    part.look(kind, rate);
+        wanted
+            .into_par_iter()
+            .for_each(|(place, kind, (rate, to_beat))| {
+                let part = &parts[of_part[place]];
+                let is_new = kind.bracket.good <= 0.0;
+                if is_first && is_new && kind.bracket.violations == 0 {
+                    part.narrow(kind, rate);
                 }
-            }
-            if kind.bracket.violations == NARROWED_AFTER {
-                part.narrow(kind, rate);
-            }
-        });
+                let rate = rounded(rate, is_closed);
+                if rate > kind.bracket.good && rate <= kind.bracket.worth(is_closed) {
+                    if is_most {
+                        part.decide(kind, rate);
+                    } else {
+                        part.look(kind, rate, to_beat);
+                    }
+                }
+                if kind.bracket.violations == NARROWED_AFTER {
+                    part.narrow(kind, rate);
+                }
+            });
         for kind in used.into_keys() {
             self.tell_those_behind(kind);
         }
@@ -521,15 +532,43 @@ impl<'a> Loop<'_, '_, 'a> {
         })
     }
 
-    /// A rate at which a kind violates the SLO violates it with those that are behind it.
+    /// A rate at which a kind violates the SLO violates it with those that are behind it, and one that is
+    /// left open is asked of none of them before longer looks are taken.
     fn tell_those_behind(&mut self, kind: usize) {
-        let violating = self.kinds[kind].bracket.violating;
+        let Bracket {
+            violating, open, ..
+        } = self.kinds[kind].bracket;
         for &other in &self.divisions[&(self.of_part[kind], self.kinds[kind].division())] {
-            let is_news = violating < self.kinds[other].bracket.violating;
-            if is_news && self.kinds[other].is_behind(&self.kinds[kind]) {
-                self.kinds[other].bracket.violating = violating;
+            if other != kind && self.kinds[other].is_behind(&self.kinds[kind]) {
+                let told = &mut self.kinds[other].bracket;
+                told.violating = told.violating.min(violating);
+                told.open = told.open.min(open);
             }
         }
+    }
+
+    /// Kinds that nobody has looked at though copies of them alone might beat what is known, one of a
+    /// division, with the most that they may carry and the rate that this takes: each has to be looked at
+    /// before anything is proven.
+    fn untried(&self, high: &Bought) -> impl Iterator<Item = (usize, (f64, Option<f64>))> {
+        let is_closed = self.is_closed();
+        let mut untried = BTreeMap::new();
+        for (place, (kind, _)) in self.units.iter().enumerate() {
+            let Some(to_beat) = self.rate_to_beat(place, high) else {
+                continue;
+            };
+            let bracket = &self.kinds[*kind].bracket;
+            let most = bracket.worth(is_closed);
+            if !bracket.is_known() && to_beat <= most {
+                let division = (self.of_part[*kind], self.kinds[*kind].division());
+                let of_it = (*kind, (most, Some(to_beat)));
+                untried.entry(division).or_insert(of_it);
+            }
+            if untried.len() == AT_ONCE {
+                break;
+            }
+        }
+        untried.into_values()
     }
 
     /// The rate at which copies of a unit are a purchase that is just cheaper than one that is known.
