@@ -197,6 +197,8 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     think: float | str | None
     traffic: str | None
     image_tokens: float | str | None
+    images: float | str | None
+    image_size: str | None
     patches_per_token: float | str | None
     hosts: float | str | None
     prefill_accelerator: str | None

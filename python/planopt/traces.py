@@ -39,12 +39,8 @@ _Objects: TypeAlias = "list[tuple[int, dict[str, Any]]]"
 def of_json(text: str) -> Rows:
     """Read the rows of a trace, or of a result with each request in it.
 
-    Formats are told apart by a field that only one of them has.
-
-    Raises
-    ------
-    ValueError
-        Where it is no JSON, or lacks what its format has.
+    Formats are told apart by a field that only one of them has. What is no JSON, or
+    lacks what its format has, is a ValueError.
     """
     objects = _objects(text)
     first = objects[0][1]

@@ -73,9 +73,37 @@ def test_a_first_token_waits_for_the_images_under_a_load() -> None:
     assert seeing.ttft_seconds.mean > longer.ttft_seconds.mean + 0.9 * encoding
 
 
+def test_what_an_image_becomes_is_the_models_own() -> None:
+    seeing = {**CARD, "model": "gemma-3-27b", "batch": 1}
+    told = planopt.evaluate(**seeing, images=2)
+    said = planopt.evaluate(
+        **seeing,
+        image_tokens=2 * 256,
+        encoder_parameters=417_940_992,
+        patches_per_token=16,
+    )
+    assert told.candidate == said.candidate
+    assert told.prefill == said.prefill
+    assert told.memory == said.memory
+    assert "size of an image" in {one.name for one in told.assumed}
+    # Qwen3.5 keeps the size: twice as wide is twice as many, and four patches each.
+    wide = planopt.evaluate(
+        **{**seeing, "model": "qwen3.5-397b-a17b", "accelerator": "b200", "tp": 8},
+        images=1,
+        image_size="2048x1024",
+    )
+    assert wide.candidate.image_tokens == 64 * 32
+    assert wide.candidate.image_patches == 4 * 64 * 32
+
+
 @pytest.mark.parametrize(
     ("changed", "option"),
     [
+        ({"images": 2}, "--images"),
+        ({"model": "gemma-3-27b", "image_size": "64x64"}, "--images"),
+        ({"model": "gemma-3-27b", "images": 1, "image_size": "64"}, "--image-size"),
+        ({"model": "gemma-3-27b", "images": 1, "image_size": "0x9"}, "--image-size"),
+        ({"model": "gemma-3-27b", "images": 1, "image_tokens": 4}, "--images"),
         ({"image_tokens": 4}, "--encoder-parameters"),
         ({"encoder_parameters": "0.6B"}, "--image-tokens"),
         ({**SEEING, "image_tokens": 0}, "--image-tokens"),
@@ -84,5 +112,5 @@ def test_a_first_token_waits_for_the_images_under_a_load() -> None:
 )
 def test_half_of_it_is_refused(changed: dict[str, Any], option: str) -> None:
     with pytest.raises(InputError) as refused:
-        planopt.evaluate(**CARD, **changed)
+        planopt.evaluate(**{**CARD, **changed})
     assert [one.field for one in refused.value.diagnostics] == [option]

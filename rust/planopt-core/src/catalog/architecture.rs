@@ -4,7 +4,8 @@
 use super::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::transformer::{
-    Architecture, AttentionShape, BlockShape, Indexer, LayerEmbedding, MlpShape, Norm, Rule, Side,
+    Architecture, AttentionShape, BlockShape, ImageSize, Indexer, LayerEmbedding, MlpShape, Norm,
+    Rule, Side, Vision,
 };
 use serde_json::{Map, Value, json};
 
@@ -51,10 +52,36 @@ fn table(model: &Architecture) -> Value {
         "outside": outside,
     });
     let more = (model.more_streams > 0).then(|| json!({ "more_streams": model.more_streams }));
+    let vision = model
+        .vision
+        .map(|vision| json!({ "vision": seeing(&vision) }));
     let of_layers = model.layer_embedding.map(|LayerEmbedding { rows, width }| {
         json!({ "layer_embedding": { "rows": rows, "width": width } })
     });
-    with(with(with(table, more), of_layers), nominal(model))
+    with(
+        with(with(with(table, more), of_layers), vision),
+        nominal(model),
+    )
+}
+
+fn seeing(vision: &Vision) -> Value {
+    let size = match vision.size {
+        ImageSize::Square { side } => json!({ "kind": "square", "side": side }),
+        ImageSize::Between { least, most } => {
+            json!({ "kind": "between", "least": least, "most": most })
+        }
+        ImageSize::UpTo { patches, side } => {
+            json!({ "kind": "up-to", "patches": patches, "side": side })
+        }
+        ImageSize::Filled { tokens } => json!({ "kind": "filled", "tokens": tokens }),
+        ImageSize::Rows { longest } => json!({ "kind": "rows", "longest": longest }),
+    };
+    json!({
+        "parameters": vision.parameters,
+        "patch": vision.patch,
+        "merge": vision.merge,
+        "size": size,
+    })
 }
 
 /// A key with a list, unless that is empty.

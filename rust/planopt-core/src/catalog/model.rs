@@ -7,8 +7,8 @@ use crate::diagnostic::Diagnostic;
 use crate::format::Format;
 use crate::quantity::Dimension;
 use crate::transformer::{
-    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, LayerEmbedding, MOST_MTP_MODULES,
-    MlpShape, Norm, Rule, StateSpace,
+    Architecture, AttentionShape, BlockShape, ImageSize, Indexer, KeyValue, LayerEmbedding,
+    MOST_MTP_MODULES, MlpShape, Norm, Rule, StateSpace, Vision,
 };
 
 const NORMS: &[(&str, Norm)] = &[
@@ -106,10 +106,41 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         outside: fields.sections("outside", |part| {
             (part.text("what"), part.quantity("parameters"))
         }),
+        vision: fields.optional("vision", |fields, key| fields.section(key, vision)),
         published_parameters,
         published_active,
     }
 }
+
+fn vision(fields: &mut Fields<'_>) -> Vision {
+    Vision {
+        parameters: fields.quantity("parameters"),
+        patch: some::<WIDEST_HEAD>(fields, "patch"),
+        merge: some::<WIDEST_HEAD>(fields, "merge"),
+        size: fields.section("size", |size| match size.word("kind", &SIZES).as_str() {
+            "between" => ImageSize::Between {
+                least: some::<MOST_TOKENS>(size, "least"),
+                most: some::<MOST_TOKENS>(size, "most"),
+            },
+            "up-to" => ImageSize::UpTo {
+                patches: some::<MOST_TOKENS>(size, "patches"),
+                side: some::<WIDEST_HEAD>(size, "side"),
+            },
+            "filled" => ImageSize::Filled {
+                tokens: some::<MOST_TOKENS>(size, "tokens"),
+            },
+            "rows" => ImageSize::Rows {
+                longest: some::<WIDEST>(size, "longest"),
+            },
+            _ => ImageSize::Square {
+                side: some::<WIDEST>(size, "side"),
+            },
+        }),
+    }
+}
+
+/// How an image is brought to size.
+const SIZES: [&str; 5] = ["square", "between", "up-to", "filled", "rows"];
 
 /// What a million tokens cost from those who serve the model: told with its figures, and no part
 /// of what it is.

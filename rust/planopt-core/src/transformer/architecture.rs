@@ -2,6 +2,7 @@
 //! `config.json` says, before it becomes the list of operations.
 
 use super::operation::StateSpace;
+use super::vision::Vision;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
 use crate::format::Format;
@@ -242,6 +243,8 @@ pub struct Architecture {
     pub mtp_layers: Vec<usize>,
     /// Parameters of the checkpoint outside of the list: what they are, and how many.
     pub outside: Vec<(String, u64)>,
+    /// What encodes images, where it is known.
+    pub vision: Option<Vision>,
     /// Published total of parameters.
     pub published_parameters: Option<u64>,
     /// Published parameters that a token meets.

@@ -4,6 +4,7 @@ mod architecture;
 mod build;
 mod huggingface;
 mod operation;
+mod vision;
 
 pub(crate) use self::architecture::set_kv_heads;
 pub use self::architecture::{
@@ -13,6 +14,8 @@ pub use self::architecture::{
 pub(crate) use self::huggingface::NOT_A_MODEL;
 pub use self::huggingface::read_config;
 pub use self::operation::{Operation, Role, Rule, Shard, StateSpace, Work};
+
+pub use self::vision::{ImageSize, Seen, Vision};
 
 use crate::format::Format;
 

@@ -168,6 +168,7 @@ pub(crate) fn architectures() -> impl Strategy<Value = Architecture> {
             mtp_modules: 0,
             mtp_layers: vec![0],
             outside: Vec::new(),
+            vision: None,
             published_parameters: None,
             unknown_type: None,
             stored_bytes: None,

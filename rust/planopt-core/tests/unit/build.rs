@@ -79,6 +79,7 @@ fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architectur
         mtp_modules: 0,
         mtp_layers: vec![0],
         outside: Vec::new(),
+        vision: None,
         published_parameters: None,
         unknown_type: None,
         stored_bytes: None,

@@ -159,6 +159,8 @@ pub(super) struct Workload {
     pub(super) load: Option<LoadKind>,
     pub(super) arrival_cv: Option<f64>,
     pub(super) image_tokens: Option<u64>,
+    pub(super) images: Option<u64>,
+    pub(super) image_size: Option<String>,
     pub(super) patches_per_token: Option<u64>,
 }
 

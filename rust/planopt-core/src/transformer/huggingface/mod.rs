@@ -1,7 +1,8 @@
 //! Reads the `config.json` of a Hugging Face repository. What a field means, and what it is where
 //! the file leaves it out, follows the configuration class of that model type in `transformers`.
 //!
-//! Left out: the vision and speech towers of multimodal models (their text model is read).
+//! Left out: speech towers of multimodal models (their text model is read), and of what sees all but
+//! its size.
 
 mod families;
 mod fields;
@@ -13,6 +14,7 @@ mod parts;
 mod position;
 mod unknown;
 mod variants;
+mod vision;
 mod weights;
 
 use self::families::{FAMILIES, Family};
@@ -72,6 +74,7 @@ pub fn read_config(text: &str, file: &Path) -> Result<Architecture, Vec<Diagnost
     let weights = weights::read(&mut fields, outer);
     model.weights = weights.format;
     model.only_experts_quantised = weights.only_experts && has_experts(&model);
+    model.vision = vision::read(outer, model.hidden);
     model.id = id(file);
     model.name = name(outer).unwrap_or_else(|| model.id.clone());
     fields.finish().map(|()| model)

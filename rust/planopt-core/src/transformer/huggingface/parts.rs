@@ -376,6 +376,7 @@ pub(super) fn decoder_of(
         mtp_modules: mtp_modules(fields),
         mtp_layers,
         outside: Vec::new(),
+        vision: None,
         published_parameters: None,
         published_active: None,
     }
