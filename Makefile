@@ -11,7 +11,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge proof readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak engines engines-truth
+.PHONY: help forge proof readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -162,6 +162,9 @@ overlays: ## Random catalogs, steady steps: whether another search buys better t
 
 staircase: ## Twenty staircases of promises: no plan is dearer than a cheaper one that holds
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.staircase
+
+faults: ## POINTS=200 commands at a random moment of bad luck: disks, streams, signals, spoiled files (ten minutes)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.faults $(if $(POINTS),--points $(POINTS))
 
 soak: ## A million evaluations and ten thousand questions on a hundred threads (hours)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.soak

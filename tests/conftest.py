@@ -65,7 +65,7 @@ def unhurried() -> Generator[None]:
         yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def repository() -> Path:
     """Root of the checkout."""
     return REPOSITORY
