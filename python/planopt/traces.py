@@ -29,11 +29,11 @@ class Rows(NamedTuple):
     """Rows with their lines, under the names of their columns."""
 
     names: list[str]
-    each: Iterable[tuple[int, Mapping[str, Any]]]
+    each: Iterable[tuple[int, Mapping[str, object]]]
     hashed_tokens: int = HASHED_TOKENS
 
 
-_Objects: TypeAlias = "list[tuple[int, dict[str, Any]]]"
+_Objects: TypeAlias = "list[tuple[int, dict[str, object]]]"
 
 
 def of_json(text: str) -> Rows:
@@ -73,7 +73,7 @@ def _objects(text: str) -> _Objects:
 _Of = TypeVar("_Of")
 
 
-def _told(of: type[_Of], at: int, row: dict[str, Any]) -> _Of:
+def _told(of: type[_Of], at: int, row: dict[str, object]) -> _Of:
     """Read an object of a published format; its other fields say nothing here."""
     try:
         return msgspec.convert(row, of)
@@ -157,7 +157,9 @@ def _of_plays(objects: _Objects) -> Rows:
     return _in_time(asked, {_told(_Header, *header).block_size})
 
 
-def _row(seconds: float, prompt: int, output: int, pieces: list[int]) -> dict[str, Any]:
+def _row(
+    seconds: float, prompt: int, output: int, pieces: list[int]
+) -> dict[str, object]:
     return {"seconds": seconds, "prompt": prompt, "output": output, HASHES: pieces}
 
 
