@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -158,6 +159,18 @@ def test_sessions_are_bought_for_with_a_time_to_wait() -> None:
     with pytest.raises(planopt.InputError) as refused:
         planopt.solve(**{**BOUGHT, "ttft": None}, sessions=40)
     assert "--ttft" in str(refused.value)
+
+
+def test_disks_are_refused_where_an_engine_keeps_nothing_on_them(
+    tmp_path: Path,
+) -> None:
+    calibrated = Path(__file__).parents[2] / "catalogs/assumptions/calibrated.toml"
+    own = 'disks = { value = "own", source = "vllm-host-cache" }'
+    file = tmp_path / "calibrated.toml"
+    file.write_text(calibrated.read_text().replace(own, own.replace('"own"', '"none"')))
+    told = {"sessions": 3, "engine": "vllm", "cache_disks": 1}
+    with pytest.raises(planopt.InputError, match="keeps no cache on disks"):
+        asked(**told, assumptions=str(file))
 
 
 def test_what_hosts_are_bought_with_is_on_the_bill() -> None:
