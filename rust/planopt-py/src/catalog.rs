@@ -49,6 +49,8 @@ pub(crate) struct Catalog {
     catalog: Arc<catalog::Catalog>,
     /// Told how far long work is.
     watcher: Option<Arc<Py<PyAny>>>,
+    /// What searches have found of layouts.
+    kept: Arc<search::Kept>,
 }
 
 #[pymethods]
@@ -81,6 +83,7 @@ impl Catalog {
             .map(|catalog| Self {
                 catalog: Arc::new(catalog),
                 watcher: None,
+                kept: Arc::default(),
             })
             .map_err(|problems| input_error(py, &problems))
     }
@@ -96,6 +99,7 @@ impl Catalog {
         Self {
             catalog: Arc::clone(&self.catalog),
             watcher: Some(Arc::new(watcher)),
+            kept: Arc::clone(&self.kept),
         }
     }
 
@@ -401,7 +405,8 @@ impl Catalog {
             requested.push(read.collect::<PyResult<_>>()?);
         }
         let found = self.long(py, SYSTEMS, Some(seconds), |course| {
-            let search = |parts: &Vec<_>| request::search_serving(&self.catalog, parts, course);
+            let search =
+                |parts: &Vec<_>| request::search_serving(&self.catalog, parts, &self.kept, course);
             requested.iter().map(search).collect::<Result<Vec<_>, _>>()
         })?;
         let found = found.map_err(|problems| input_error(py, &problems))?;
@@ -455,7 +460,15 @@ impl Catalog {
                     None
                 })
             };
-            request::settle_serving(&self.catalog, &parts, &requested, guess, &mut solve, course)
+            request::settle_serving(
+                &self.catalog,
+                &parts,
+                &requested,
+                guess,
+                &mut solve,
+                &self.kept,
+                course,
+            )
         })?;
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
@@ -537,11 +550,12 @@ impl Catalog {
 }
 
 impl Catalog {
-    /// Another catalog, with the same watcher.
+    /// Another catalog, with the same watcher: its names stand for the same silicon, whatever that costs.
     fn like(&self, catalog: catalog::Catalog) -> Self {
         Self {
             catalog: Arc::new(catalog),
             watcher: self.watcher.clone(),
+            kept: Arc::clone(&self.kept),
         }
     }
 

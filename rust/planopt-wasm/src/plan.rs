@@ -7,7 +7,7 @@ use planopt_core::diagnostic::Diagnostic;
 use planopt_core::request::{
     LaidOut, LayOut, Options, SettleServing, lay_out, read_question, search_serving, settle_serving,
 };
-use planopt_core::search::{Found, Limits, Objective};
+use planopt_core::search::{Found, Kept, Limits, Objective};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ fn guessed(catalog: &Arc<Catalog>, problem: &Value, limits: &Limits) -> Answer<O
     }
     for cap in caps.into_iter().chain([budget]) {
         let parts = [sought(problem, cap)?];
-        let found = search_serving(catalog, &parts, &Course::default())?;
+        let found = search_serving(catalog, &parts, &Kept::default(), &Course::default())?;
         let best = found.rows.best_alone(|_| true, limits, objective);
         let is_last = cap == budget || !found.summary.is_cut_by_price;
         let guess = best.map(|best| Bought {
@@ -160,6 +160,7 @@ fn settled(
             &asked,
             &guess.found,
             &mut |_| None,
+            &Kept::default(),
             &Course::default(),
         )?;
         let answer = serde_json::to_value(&answer).map_err(|error| fault(error.to_string()))?;

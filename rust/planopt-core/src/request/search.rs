@@ -11,9 +11,9 @@ use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
 use crate::quantity::{MicroUsd, Seconds, Watts, real};
 use crate::search::{
-    self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Objective,
-    Part, Payment, Ran, Rated, Rows, SettledPart, Settling, Trained, TrainingAim, TrainingGoal,
-    TrainingLimits, TrainingSearch, columns, search, settle,
+    self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Kept,
+    KeptPart, Objective, Part, Payment, Ran, Rated, Rows, SettledPart, Settling, Trained,
+    TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch, columns, search, settle,
 };
 use crate::serving::engine::{LoadReport, SessionsKept};
 use serde::{Deserialize, Serialize};
@@ -145,11 +145,12 @@ pub fn search_training(
 pub fn search_serving(
     catalog: &Arc<Catalog>,
     parts: &[SearchServing],
+    kept: &Kept,
     course: &Course,
 ) -> Result<Found, Vec<Diagnostic>> {
     let mut finding = Finding::default();
     for request in parts {
-        let part = PartRead::of(catalog, request)?;
+        let part = PartRead::of(catalog, request, kept)?;
         let space = part.space(catalog);
         let found = search(
             &part.asked.transformer,
@@ -160,6 +161,7 @@ pub fn search_serving(
             request.search.max_accelerators,
             part.price_cap(),
             &part.asked.assumptions,
+            &part.kept,
             course,
         );
         let is_over_pcie = space.systems.iter().any(System::reduces_over_pcie);
@@ -175,6 +177,7 @@ struct PartRead<'r> {
     rented: Option<Instances>,
     selection: Selection,
     goal: Goal,
+    kept: Arc<KeptPart>,
 }
 
 impl<'r> PartRead<'r> {
@@ -183,7 +186,11 @@ impl<'r> PartRead<'r> {
     /// # Errors
     ///
     /// Everything in it that is not known or cannot be.
-    fn of(catalog: &Catalog, request: &'r SearchServing) -> Result<Self, Vec<Diagnostic>> {
+    fn of(
+        catalog: &Catalog,
+        request: &'r SearchServing,
+        kept: &Kept,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let mut asked =
             ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
         let (hardware, options, promises) = (&request.hardware, &request.search, &request.promises);
@@ -209,10 +216,39 @@ impl<'r> PartRead<'r> {
                 policy,
                 latency: promises.latencies(request.load.as_ref(), request.scheduler)?,
             },
+            kept: kept.part(Self::asked(request)),
             request,
             asked,
             rented,
         })
+    }
+
+    /// What decides what a layout supplies, wherever its parts are had from and for how much.
+    fn asked(request: &SearchServing) -> String {
+        let SearchServing {
+            model,
+            workload,
+            promises,
+            load,
+            layout,
+            engine,
+            scheduler,
+            search,
+            ..
+        } = request;
+        let of_search = (
+            search.context_ranks,
+            search.allow_odd,
+            search.each_batch_up_to,
+            search.batches_that_share,
+            search.exhaustive,
+        );
+        format!(
+            "{:?}",
+            (
+                model, workload, promises, load, layout, engine, scheduler, of_search
+            )
+        )
     }
 
     /// What there is to choose from.
@@ -255,6 +291,7 @@ impl<'r> PartRead<'r> {
             price_cap: self.price_cap(),
             every: self.request.search.every,
             assumptions: &self.asked.assumptions,
+            kept: &self.kept,
         })
     }
 
@@ -350,9 +387,10 @@ pub fn settle_serving(
     asked: &SettleServing,
     guess: &Found,
     solver: &mut Solver<'_>,
+    kept: &Kept,
     course: &Course,
 ) -> Result<(Found, SettledAnswer), Vec<Diagnostic>> {
-    let read = parts.iter().map(|part| PartRead::of(catalog, part));
+    let read = parts.iter().map(|part| PartRead::of(catalog, part, kept));
     let read: Vec<PartRead> = read.collect::<Result<_, _>>()?;
     let spaces: Vec<Space> = read.iter().map(|part| part.space(catalog)).collect();
     let mut places = Vec::new();
@@ -448,7 +486,8 @@ pub fn columns_serving(
     asked: &ColumnsServing,
     course: &Course,
 ) -> Result<(Found, Vec<usize>), Vec<Diagnostic>> {
-    let read = parts.iter().map(|part| PartRead::of(catalog, part));
+    let kept = &Kept::default();
+    let read = parts.iter().map(|part| PartRead::of(catalog, part, kept));
     let read: Vec<PartRead> = read.collect::<Result<_, _>>()?;
     let spaces: Vec<Space> = read.iter().map(|part| part.space(catalog)).collect();
     let settled = read.iter().zip(&spaces);
@@ -456,7 +495,7 @@ pub fn columns_serving(
         settled.map(|(part, space)| part.settled(space)).collect();
     let Some(settled) = settled else {
         // Steady steps: what was searched through are the columns.
-        return Ok((search_serving(catalog, parts, course)?, Vec::new()));
+        return Ok((search_serving(catalog, parts, kept, course)?, Vec::new()));
     };
     let all = columns(
         &settled,

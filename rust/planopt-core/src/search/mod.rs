@@ -29,9 +29,9 @@ pub use self::redundancy::{Domain, Outlasted, Redundancy};
 pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
 pub use self::serving::{
     Aim, BatchPolicy, Bought, Buyer, Demand, Ended, EvaluatedUnit, FoundPool, FoundPools,
-    FoundUnit, Goal, LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsRequest, PoolsResult, Ran,
-    Rated, SearchResult, Settled, SettledPart, Settling, Tally, all_layouts, columns,
-    context_ranks, fastest_layout, search, search_pools, settle,
+    FoundUnit, Goal, Kept, KeptPart, LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsRequest,
+    PoolsResult, Ran, Rated, SearchResult, Settled, SettledPart, Settling, Tally, all_layouts,
+    columns, context_ranks, fastest_layout, search, search_pools, settle,
 };
 pub use self::trained::Trained;
 pub use self::training::{

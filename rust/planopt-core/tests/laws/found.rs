@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planopt_core::course::Course;
 use planopt_core::request::{LaidOut, LayOut, Purchase, SearchServing, lay_out, search_serving};
-use planopt_core::search::{Columns, Found, Limits, Objective, Resources};
+use planopt_core::search::{Columns, Found, Kept, Limits, Objective, Resources};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -23,7 +23,8 @@ fn found(parts: &Value) -> Found {
     let parts = parts.as_array().expect("parts").iter();
     let parts: Vec<SearchServing> = parts.map(|part| asked("search_serving", part)).collect();
     let catalog = Arc::new(bundled("calibrated").clone());
-    search_serving(&catalog, &parts, &Course::default()).expect("every name is known")
+    search_serving(&catalog, &parts, &Kept::default(), &Course::default())
+        .expect("every name is known")
 }
 
 fn question(accelerator: &str, target: f64, users: u64) -> Value {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use planopt_core::course::Course;
 use planopt_core::request::{EvaluateServing, SearchServing, evaluate_serving, search_serving};
+use planopt_core::search::Kept;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
@@ -122,7 +123,7 @@ proptest! {
             "accelerators": [accelerator],
         }));
         let catalog = Arc::new(bundled("calibrated").clone());
-        let found = search_serving(&catalog, &[request], &Course::default())
+        let found = search_serving(&catalog, &[request], &Kept::default(), &Course::default())
             .expect("every name is known");
         let columns = &found.rows.columns;
         for (place, &speed) in columns.tokens_per_second_per_user.iter().enumerate() {

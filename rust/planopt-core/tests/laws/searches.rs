@@ -11,7 +11,8 @@ use planopt_core::load::serving::Question;
 use planopt_core::parallel::{Batching, Layout, partition};
 use planopt_core::quantity::{MicroUsd, Seconds};
 use planopt_core::search::{
-    Aim, BatchPolicy, Demand, FoundUnit, Goal, Redundancy, SearchResult, all_layouts, search,
+    Aim, BatchPolicy, Demand, FoundUnit, Goal, KeptPart, Redundancy, SearchResult, all_layouts,
+    search,
 };
 use planopt_core::serving::{Prepared, Replica};
 use planopt_core::transformer::Transformer;
@@ -97,6 +98,7 @@ impl Hunt {
             self.accelerators,
             cap,
             &self.assumptions,
+            &KeptPart::default(),
             course,
         )
     }
@@ -465,7 +467,8 @@ proptest! {
             let course = Course::default();
             let demand = Demand::default();
             let result = search(
-                &transformer, &question, &space, &goal, &demand, 8, None, assumptions, &course,
+                &transformer, &question, &space, &goal, &demand, 8, None, assumptions,
+                &KeptPart::default(), &course,
             );
             result.units.iter().map(|unit| (unit.batching.batch, Seen::from(unit))).collect::<Vec<_>>()
         };

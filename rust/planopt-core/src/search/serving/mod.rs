@@ -6,6 +6,7 @@ mod fastest;
 mod found;
 mod goal;
 mod in_time;
+mod kept;
 mod latency;
 mod layouts;
 mod pools;
@@ -16,6 +17,7 @@ mod units;
 pub use self::fastest::{EvaluatedUnit, fastest_layout};
 pub use self::found::{FoundUnit, Nearest, SearchResult, Tally};
 pub use self::goal::{BatchPolicy, Goal, LatencyGoal};
+pub use self::kept::{Kept, KeptPart};
 pub use self::layouts::{all_layouts, context_ranks};
 pub use self::pools::{
     FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, PoolsResult, search_pools,

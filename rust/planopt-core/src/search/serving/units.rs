@@ -4,6 +4,7 @@ use super::batch::{Count, Miss, batches};
 use super::connection::{Placed, of_equal_lines};
 use super::found::{FoundUnit, SearchResult};
 use super::goal::Goal;
+use super::kept::{KeptLine, KeptPart};
 use super::latency::{Most, Supply, supply};
 use super::layouts::{all_layouts, context_ranks, placed};
 use super::reduce::{Demand, reduce};
@@ -100,6 +101,7 @@ pub(super) struct Task<'s> {
     pub(super) demand: &'s Demand,
     pub(super) divisions: &'s Divisions<'s>,
     pub(super) price_cap: Option<MicroUsd>,
+    pub(super) kept: &'s KeptPart,
     pub(super) course: &'s Course,
 }
 
@@ -134,8 +136,8 @@ impl<'a> Prices<'a> {
 }
 
 /// Finds the units of `space` that meet `goal`, at most `accelerators` to a replica and none
-/// dearer than `price_cap`. The result does not depend on the number of threads; it stops early,
-/// and says so, once `course` is told to.
+/// dearer than `price_cap`. The result does not depend on the number of threads, nor on what is `kept`
+/// of such a question; it stops early, and says so, once `course` is told to.
 #[expect(
     clippy::too_many_arguments,
     reason = "the question in its parts; each has its own owner"
@@ -149,6 +151,7 @@ pub fn search<'a>(
     accelerators: u32,
     price_cap: Option<MicroUsd>,
     assumptions: &Assumptions,
+    kept: &KeptPart,
     course: &Course,
 ) -> SearchResult<'a> {
     let task = Task {
@@ -158,6 +161,7 @@ pub fn search<'a>(
         demand,
         divisions: &Divisions::of(transformer, question, accelerators, assumptions),
         price_cap,
+        kept,
         course,
     };
     course.begin(space.systems.len() as u64);
@@ -250,6 +254,7 @@ impl Task<'_> {
         system: &System<'a>,
         fabric: &'r Fabric,
         prepared: &'r Prepared,
+        kept: &KeptLine,
         mut affordable: impl FnMut(Placement) -> Vec<Vec<(Unit<'a>, MicroUsd)>>,
     ) -> Vec<Candidate<'r, 'a>> {
         let mut candidates = Vec::new();
@@ -277,7 +282,7 @@ impl Task<'_> {
                 continue;
             };
             let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
-            let most = self.most(&replica, in_flight);
+            let most = kept.most(layout, placement, || self.most(&replica, in_flight));
             candidates.push(Candidate {
                 replica,
                 layout,
@@ -309,7 +314,8 @@ impl Task<'_> {
                 result: SearchResult::default(),
             })
             .collect();
-        let mut candidates = self.candidates(system, &fabric, prepared, |placement| {
+        let kept = self.kept.line(&system.accelerator.id, &fabric);
+        let mut candidates = self.candidates(system, &fabric, prepared, &kept, |placement| {
             let listings = listings.iter_mut();
             listings
                 .map(|listing| self.affordable(&mut listing.prices, placement, &mut listing.result))
@@ -324,7 +330,7 @@ impl Task<'_> {
             if self.course.is_over() {
                 break;
             }
-            self.supply_to(&mut listings, &candidate);
+            self.supply_to(&mut listings, &candidate, &kept);
         }
         for listing in &mut listings {
             listing.result.interrupted = self.course.is_over();
@@ -342,9 +348,13 @@ impl Task<'_> {
     }
 
     /// Offers what a replica supplies to each listing, unless all have better.
-    fn supply_to<'a>(&self, listings: &mut [Listing<'a>], candidate: &Candidate<'_, 'a>) {
+    fn supply_to<'a>(
+        &self,
+        listings: &mut [Listing<'a>],
+        candidate: &Candidate<'_, 'a>,
+        kept: &KeptLine,
+    ) {
         let &Candidate {
-            ref replica,
             in_flight,
             ref affordable,
             most,
@@ -366,8 +376,7 @@ impl Task<'_> {
         let Some(&first) = open.first() else {
             return;
         };
-        let mut count = Count::default();
-        let found = self.supplies(replica, in_flight, most, &mut count);
+        let (found, count) = self.supplies(candidate, kept);
         listings[first].result.evaluated += count.evaluated;
         for listing in open {
             let Listing { fronts, result, .. } = &mut listings[listing];
@@ -391,29 +400,41 @@ impl Task<'_> {
     /// What a replica supplies: at the batches of the goal, or within its latencies.
     fn supplies(
         &self,
-        replica: &Replica,
-        in_flight: u32,
-        most: Option<Most>,
-        count: &mut Count,
-    ) -> Result<Vec<Supply>, Miss> {
-        match &self.goal.latency {
-            None => batches(replica, self.goal, in_flight, count).map(|found| {
-                found
-                    .into_iter()
-                    .map(|batch| Supply::at_full_context(replica, batch, in_flight))
+        candidate: &Candidate<'_, '_>,
+        kept: &KeptLine,
+    ) -> (Result<Vec<Supply>, Miss>, Count) {
+        let &Candidate {
+            ref replica,
+            layout,
+            placement,
+            in_flight,
+            most,
+            ..
+        } = candidate;
+        let Some(latency) = &self.goal.latency else {
+            let mut count = Count::default();
+            let found = batches(replica, self.goal, in_flight, &mut count).map(|found| {
+                let each = found.into_iter();
+                each.map(|batch| Supply::at_full_context(replica, batch, in_flight))
                     .collect()
-            }),
-            Some(latency) => supply(
+            });
+            return (found, count);
+        };
+        let (found, count) = kept.supplied(layout, placement, || {
+            let mut count = Count::default();
+            let (goal, assumptions) = (self.goal, self.assumptions);
+            let found = supply(
                 replica,
-                self.goal,
+                goal,
                 latency,
                 in_flight,
                 most,
-                self.assumptions,
-                count,
-            )
-            .map(|found| vec![found]),
-        }
+                assumptions,
+                &mut count,
+            );
+            (found, count)
+        });
+        (found.map(|found| vec![found]), count)
     }
 
     /// What a replica cannot supply more than, where latencies are judged and the batch is open.

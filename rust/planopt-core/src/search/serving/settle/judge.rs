@@ -89,6 +89,24 @@ pub(super) enum Verdict {
     Open,
 }
 
+/// Looks at a rate so far: how many requests the next one has, and what the last one showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looks {
+    next: u64,
+    before: Verdict,
+    seed: u64,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self {
+            next: FIRST_LOOK,
+            before: Verdict::Open,
+            seed: FIRST_SEED,
+        }
+    }
+}
+
 /// Who judges replicas under one load, and how often he has.
 #[derive(Debug)]
 pub(super) struct Judge<'j> {
@@ -125,7 +143,7 @@ impl Judge<'_> {
     }
 
     /// Whether a replica carries `rate`, of which `fluid` is the most that any can; looks grow up
-    /// to the longest.
+    /// to the longest, from where they were left.
     pub(super) fn decide(
         &self,
         step: &impl StepTime,
@@ -133,27 +151,28 @@ impl Judge<'_> {
         rate: f64,
         fluid: f64,
         longest: u64,
+        looks: &mut Looks,
     ) -> (Verdict, LoadReport) {
-        let mut before = Verdict::Open;
         let mut report = LoadReport::default();
-        let mut requests = FIRST_LOOK;
-        let mut seed = FIRST_SEED;
         let replicas = self.together(rate);
         let over = &self.course.over;
-        while requests <= longest {
-            report = self.run(step, limits, (replicas, rate), (requests, seed), over);
+        while looks.next <= longest {
+            let Looks { next, before, seed } = *looks;
+            report = self.run(step, limits, (replicas, rate), (next, seed), over);
             if report.interrupted || self.course.is_over() {
                 break;
             }
-            let is_last = 2 * requests > LEVELS[LEVELS.len() - 1];
+            let is_last = 2 * next > LEVELS[LEVELS.len() - 1];
             let of_all = f64::from(replicas);
-            let found = self.look(&report, of_all * rate, of_all * fluid, requests, is_last);
+            let found = self.look(&report, of_all * rate, of_all * fluid, next, is_last);
             if found != Verdict::Open && (found == before || is_last) {
                 return (found, report.of(1, replicas));
             }
-            before = found;
-            requests *= 2;
-            seed += 1;
+            *looks = Looks {
+                next: 2 * next,
+                before: found,
+                seed: seed + 1,
+            };
         }
         (Verdict::Open, report.of(1, replicas))
     }

@@ -1,6 +1,6 @@
 //! Replicas that can be had, each with what has been shown of the rate that it carries in time.
 
-use super::judge::{Judge, LEVELS, SHORTLY, Verdict};
+use super::judge::{Judge, LEVELS, Looks, SHORTLY, Verdict};
 use super::settling::Settling;
 use crate::catalog::Assumptions;
 use crate::hardware::{Fabric, Space, System};
@@ -12,7 +12,8 @@ use crate::quantity::MicroUsd;
 use crate::search::serving::batch::Count;
 use crate::search::serving::found::{FoundUnit, SearchResult};
 use crate::search::serving::goal::{Goal, LatencyGoal};
-use crate::search::serving::latency::{LEAST_LOAD, Most, Supply, alone, supply, whole};
+use crate::search::serving::kept::KeptPart;
+use crate::search::serving::latency::{BEYOND, LEAST_LOAD, Most, Supply, alone, supply, whole};
 use crate::search::serving::reduce::{Demand, reduce};
 use crate::search::serving::units::{Candidate, Divisions, Prices, Task};
 use crate::serving::engine::{
@@ -48,6 +49,8 @@ pub struct SettledPart<'s, 'a> {
     pub every: bool,
     /// Assumptions.
     pub assumptions: &'s Assumptions,
+    /// What is known of such a part.
+    pub kept: &'s KeptPart,
 }
 
 /// An accelerator in its host, alone or over networks that are as fast as each other.
@@ -98,6 +101,8 @@ pub(super) struct Bracket {
     tpot: f64,
     /// The good one before it.
     before: f64,
+    /// The largest that looks of this level left open.
+    unclear: f64,
 }
 
 /// Rates that differ by less are one: which of them was run is a matter of rounding.
@@ -105,6 +110,18 @@ const TOLD_APART: f64 = 1.0 - 1e-5;
 
 /// Rates so near to one that is refused are refused with it.
 const REFUSED: f64 = 0.998;
+
+/// By how much a rate that is looked at is above one that holds, at least.
+const STEP_UP: f64 = 1.002;
+
+/// Ratio of what has been decided to violate the SLO to what is left open that is room for a look.
+const ROOM_ABOVE: f64 = 1.01;
+
+/// Of a rate that is refused, the most that is looked at next, where none is known to hold.
+const STEP_DOWN: f64 = 0.7;
+
+/// Rates decided to violate the SLO after which it is worth knowing about where a kind's lies.
+pub(super) const NARROWED_AFTER: u32 = 2;
 
 impl Bracket {
     /// Keeps what looks at a rate have shown.
@@ -120,7 +137,10 @@ impl Bracket {
                 self.violating = self.violating.min(rate);
                 self.violations += 1;
             }
-            Verdict::Open => self.open = self.open.min(rate),
+            Verdict::Open => {
+                self.open = self.open.min(rate);
+                self.unclear = self.unclear.max(rate);
+            }
         }
     }
 
@@ -143,8 +163,19 @@ impl Bracket {
         if is_longer {
             self.level += 1;
             self.open = f64::INFINITY;
+            self.unclear = 0.0;
         }
         is_longer
+    }
+
+    /// The rate in the middle of those above the ones that are left open, if there is room: what
+    /// violates the SLO there is not known to because nobody has looked.
+    pub(super) fn above_open(&self, is_closed: bool) -> Option<f64> {
+        let most = self.not_violating(is_closed);
+        let has_room = self.open < most && most > ROOM_ABOVE * self.unclear;
+        let middle = rounded((self.unclear * most).sqrt(), is_closed);
+        let rate = if is_closed { middle + 1.0 } else { middle };
+        (has_room && rate <= most).then_some(rate)
     }
 
     /// Up to which rate nothing has been refused.
@@ -161,6 +192,24 @@ impl Bracket {
             self.violating,
             if is_closed { None } else { Some(TOLD_APART) },
         )
+    }
+
+    /// The rate to look at where `asked` would do: one that is left unlooked at is asked for again, a
+    /// little lower, so that what has been refused before is halved, not nibbled at.
+    pub(super) fn sought(&self, asked: f64, is_closed: bool) -> f64 {
+        let worth = self.worth(is_closed);
+        let is_refused = self.violations >= NARROWED_AFTER;
+        let most = match (is_refused, self.good > 0.0) {
+            (false, _) => asked,
+            (true, true) => asked.min((self.good * worth).sqrt()),
+            (true, false) => asked.min(STEP_DOWN * self.violating),
+        };
+        let least = if is_closed {
+            self.good + 1.0
+        } else {
+            STEP_UP * self.good
+        };
+        rounded(most.max(least).min(worth.max(self.good)), is_closed)
     }
 
     /// Just below a rate that is refused, or what none can exceed: users are whole.
@@ -189,7 +238,42 @@ pub(super) struct Kind {
     most: Most,
     paces: [StepSeconds; STEPS_COMPARED],
     pub(super) bracket: Bracket,
+    pub(super) heard: Heard,
+    /// Looks at rates that were left open, by the bits of the rate.
+    begun: BTreeMap<u64, Looks>,
     table: Option<StepTable>,
+}
+
+/// Tokens per second that runs have put out for so many users, of a replica or of one that is no
+/// slower in any step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard(BTreeMap<u32, f64>);
+
+impl Heard {
+    /// A run of few requests, as those that soon violate the SLO, leaves room above.
+    fn hear(&mut self, users: u32, verdict: Verdict, tokens: f64) {
+        let room = if verdict == Verdict::Violating {
+            BEYOND
+        } else {
+            1.0
+        };
+        if tokens > 0.0 {
+            self.keep(users, room * tokens);
+        }
+    }
+
+    fn keep(&mut self, users: u32, tokens: f64) {
+        let least = self.0.entry(users).or_insert(tokens);
+        *least = least.min(tokens);
+    }
+
+    /// Of so many users, at most: more of them get no more each, and fewer no more together, as in
+    /// every closed queue whose service is no faster than the work that waits (Reiser and Lavenberg
+    /// 1980).
+    fn most_tokens(&self, users: f64) -> f64 {
+        let of_run = |(&some, tokens): (&u32, &f64)| tokens * (users / f64::from(some)).max(1.0);
+        self.0.iter().map(of_run).fold(f64::INFINITY, f64::min)
+    }
 }
 
 /// Steps by which replicas of one layout are compared: what they wait for each other with the fewest
@@ -232,6 +316,15 @@ impl Kind {
     /// What it is compared by.
     pub(super) fn division(&self) -> Division {
         (self.prepared, self.layout, self.in_flight)
+    }
+
+    /// Takes over what has been shown of a replica that is no slower in any step.
+    pub(super) fn stay_behind(&mut self, shown: &Bracket, heard: &Heard) {
+        self.bracket.violating = self.bracket.violating.min(shown.violating);
+        self.bracket.open = self.bracket.open.min(shown.open);
+        for (&users, &tokens) in &heard.0 {
+            self.heard.keep(users, tokens);
+        }
     }
 
     /// Whether no step of it is faster than that of another replica of the same division, of which it
@@ -286,6 +379,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             demand: &demand,
             divisions: &all.divisions,
             price_cap: part.price_cap,
+            kept: part.kept,
             course: settling.course,
         };
         let (prepared, alike) = alike(&task, &part);
@@ -304,7 +398,9 @@ impl<'s, 'a> Kinds<'s, 'a> {
                         .map(|listing| task.affordable(listing, placement, &mut result))
                         .collect()
                 };
-                let candidates = task.candidates(&line.system, &line.fabric, prepared, affordable);
+                let kept = part.kept.line(&line.system.accelerator.id, &line.fabric);
+                let candidates =
+                    task.candidates(&line.system, &line.fabric, prepared, &kept, affordable);
                 let kinds: Vec<_> = candidates
                     .iter()
                     .filter_map(|candidate| {
@@ -375,8 +471,17 @@ impl<'s, 'a> Kinds<'s, 'a> {
     pub(super) fn decide(&self, kind: &mut Kind, rate: f64) -> Verdict {
         let longest = self.judge.most_requests(kind.bracket.level);
         let (verdict, report) = self.judged(kind, rate, longest);
-        kind.bracket.keep(rate, verdict, &report);
+        self.keep(kind, rate, verdict, &report);
         verdict
+    }
+
+    /// Keeps what looks at a rate of a kind have shown.
+    fn keep(&self, kind: &mut Kind, rate: f64, verdict: Verdict, report: &LoadReport) {
+        kind.bracket.keep(rate, verdict, report);
+        if self.judge.is_closed() {
+            kind.heard
+                .hear(whole(rate), verdict, report.tokens_per_second);
+        }
     }
 
     /// What looks of so many requests at most show of a rate of a kind.
@@ -390,14 +495,17 @@ impl<'s, 'a> Kinds<'s, 'a> {
         };
         let limits = self.limits(kind, &replica);
         let fluid = kind.bracket.fluid;
+        let looks = kind.begun.entry(rate.to_bits()).or_default();
         if replica.attention_groups() > 1 {
             // How many prompts share a step decides how many of the groups read: too much to tabulate.
             let steps = Remembered::of(&steps);
-            self.judge.decide(&steps, limits, rate, fluid, longest)
+            self.judge
+                .decide(&steps, limits, rate, fluid, longest, looks)
         } else {
             let tabulated = || StepTable::new(&steps, &limits, &self.part.latency.traffic);
             let table = kind.table.get_or_insert_with(tabulated);
-            self.judge.decide(table, limits, rate, fluid, longest)
+            self.judge
+                .decide(table, limits, rate, fluid, longest, looks)
         }
     }
 
@@ -424,7 +532,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             if first < rate {
                 let (verdict, report) = self.judged(kind, first, SHORTLY);
                 if verdict == Verdict::Violating {
-                    kind.bracket.keep(first, verdict, &report);
+                    self.keep(kind, first, verdict, &report);
                     return verdict;
                 }
             }
@@ -505,6 +613,11 @@ impl<'s, 'a> Kinds<'s, 'a> {
         }
     }
 
+    /// Whether a kind may carry a rate by the closed form.
+    pub(super) fn may_carry(&self, kind: &Kind, rate: f64) -> bool {
+        self.estimated(kind).is_some_and(|about| about >= rate)
+    }
+
     /// The rate by the closed form, where it knows any.
     fn estimated(&self, kind: &Kind) -> Option<f64> {
         let replica = self.replica(kind)?;
@@ -566,7 +679,9 @@ impl<'s, 'a> Kinds<'s, 'a> {
         let tokens = if is_shown {
             bracket.tokens
         } else {
-            kind.most.tokens_per_second
+            let alone = BEYOND * rate / kind.paces[0].latency;
+            let most = kind.most.tokens_per_second.min(alone);
+            most.min(kind.heard.most_tokens(rate))
         };
         (whole(rate), tokens)
     }
@@ -732,6 +847,8 @@ fn of_candidate<'a>(
             fluid,
             ..Bracket::default()
         },
+        heard: Heard::default(),
+        begun: BTreeMap::new(),
         table: None,
     };
     // All of them supply as much a replica: what copies of another one replace is no loss.
@@ -740,7 +857,7 @@ fn of_candidate<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Bracket, LEVELS};
+    use super::{Bracket, Heard, LEVELS, NARROWED_AFTER, ROOM_ABOVE, Verdict};
 
     #[test]
     fn what_short_looks_leave_open_is_refused_until_longer_ones_are_taken() {
@@ -774,6 +891,62 @@ mod tests {
         bracket.violating = 2.0;
         assert!(bracket.worth(true) < 1.5 && bracket.worth(false) < 2.0);
         assert!(bracket.not_violating(true) < 1.5 && bracket.not_violating(false) < 2.0);
+    }
+
+    #[test]
+    fn what_has_been_refused_is_halved_and_not_nibbled_at() {
+        let mut bracket = Bracket {
+            good: 3.12,
+            violating: 4.2,
+            open: f64::INFINITY,
+            fluid: 4.6,
+            ..Bracket::default()
+        };
+        assert!((bracket.sought(4.1, false) - 4.1).abs() < 1e-12);
+        assert!(bracket.sought(3.120_01, false) > 3.125);
+        bracket.violations = NARROWED_AFTER;
+        let mut looks = 0;
+        while bracket.violating > 1.03 * bracket.good {
+            let nibble = 0.998 * bracket.violating;
+            bracket.violating = bracket.sought(nibble, false);
+            looks += 1;
+        }
+        assert!(looks < 5, "{looks}");
+        bracket.good = 0.0;
+        assert!(bracket.sought(3.1, true) < 3.0);
+    }
+
+    #[test]
+    fn rates_above_what_is_left_open_are_looked_at_until_there_is_no_room() {
+        let mut bracket = Bracket {
+            good: 40.0,
+            violating: 83.0,
+            open: 42.0,
+            unclear: 42.0,
+            fluid: 200.0,
+            ..Bracket::default()
+        };
+        while let Some(rate) = bracket.above_open(true) {
+            assert!(rate > bracket.unclear && rate < bracket.violating, "{rate}");
+            bracket.violating = rate;
+        }
+        assert!(bracket.violating <= ROOM_ABOVE * bracket.unclear + 1.0);
+        bracket.open = f64::INFINITY;
+        assert!(bracket.above_open(true).is_none());
+    }
+
+    #[test]
+    fn more_users_get_no_more_each_and_fewer_no_more_together() {
+        let mut heard = Heard::default();
+        assert!(heard.most_tokens(5.0).is_infinite());
+        heard.hear(40, Verdict::Good, 1000.0);
+        heard.hear(60, Verdict::Violating, 1200.0);
+        assert!((heard.most_tokens(44.0) - 1100.0).abs() < 1e-9);
+        assert!((heard.most_tokens(30.0) - 1000.0).abs() < 1e-9);
+        assert!(heard.most_tokens(59.0) <= 1.05 * 1200.0 + 1e-9);
+        heard.keep(40, 900.0);
+        heard.keep(40, 950.0);
+        assert!((heard.most_tokens(40.0) - 900.0).abs() < 1e-9);
     }
 
     #[test]

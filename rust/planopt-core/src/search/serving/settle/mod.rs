@@ -15,7 +15,7 @@ pub use self::columns::columns;
 use self::fronts::{Column, cheapest_with_spare};
 use self::judge::{MOST_TOGETHER, Verdict};
 pub use self::kinds::SettledPart;
-use self::kinds::{Bracket, Division, Kind, Kinds, OfKind, rounded};
+use self::kinds::{Division, Kind, Kinds, NARROWED_AFTER, OfKind, rounded};
 pub use self::settling::{Rated, Settling};
 use super::found::{FoundUnit, SearchResult};
 use super::latency::whole;
@@ -119,9 +119,6 @@ const AT_ONCE: usize = 8;
 
 /// Halvings of the way from the rates that hold to those that are not refused.
 const HALVINGS: usize = 20;
-
-/// Rates decided to violate the SLO after which it is worth knowing about where a kind's lies.
-const NARROWED_AFTER: u32 = 2;
 
 /// Purchases that are run for as long as a plan needs once the clock has ended.
 const LAST_TRIES: u32 = 2;
@@ -227,7 +224,7 @@ impl<'a> Loop<'_, '_, 'a> {
                 // What short looks left open may carry it after all.
                 match self.buy(At::NotViolating) {
                     None => return (Ended::Nothing, None, None),
-                    Some(open) if self.look_closer(&open) => continue,
+                    Some(open) if self.look_again(&open) => continue,
                     Some(_) => return (Ended::Edge, None, None),
                 }
             };
@@ -253,7 +250,7 @@ impl<'a> Loop<'_, '_, 'a> {
             if meet(&high, bound) {
                 return (Ended::Proven, passed, Some(bound));
             }
-            if !open.is_some_and(|open| self.look_closer(&open)) {
+            if !open.is_some_and(|open| self.look_again(&open)) {
                 return (Ended::Edge, passed, Some(bound));
             }
         }
@@ -301,6 +298,29 @@ impl<'a> Loop<'_, '_, 'a> {
             (supply > 0.0 && price > 0.0).then_some(price / supply)
         });
         each.min_by(f64::total_cmp)
+    }
+
+    /// Looks longer at what a purchase leaves open, and where no look is longer at the rates above it, of
+    /// which it is soon known that they violate the SLO.
+    fn look_again(&mut self, bought: &Bought) -> bool {
+        if self.look_closer(bought) {
+            return true;
+        }
+        let is_closed = self.is_closed();
+        let used: BTreeSet<usize> = bought.counts.keys().map(|at| self.units[*at].0).collect();
+        let (parts, of_part) = (&self.parts, &self.of_part);
+        let looked = self
+            .kinds
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(place, _)| used.contains(place))
+            .filter_map(|(place, kind)| Some((place, kind.bracket.above_open(is_closed)?, kind)))
+            .map(|(place, rate, kind)| parts[of_part[place]].decide(kind, rate))
+            .count();
+        for kind in used {
+            self.tell_those_behind(kind);
+        }
+        looked > 0
     }
 
     /// Takes longer looks at the kinds of a purchase that shorter ones have left open, and at those that
@@ -490,12 +510,13 @@ impl<'a> Loop<'_, '_, 'a> {
             .into_par_iter()
             .for_each(|(place, kind, (rate, to_beat))| {
                 let part = &parts[of_part[place]];
-                let is_new = kind.bracket.good <= 0.0;
-                if is_first && is_new && kind.bracket.violations == 0 {
+                let is_new = kind.bracket.good <= 0.0 && kind.bracket.violations == 0;
+                if is_new && (is_first || (is_most && part.may_carry(kind, rate))) {
                     part.narrow(kind, rate);
                 }
-                let rate = rounded(rate, is_closed);
-                if rate > kind.bracket.good && rate <= kind.bracket.worth(is_closed) {
+                let asked = rounded(rate, is_closed);
+                if asked > kind.bracket.good && asked <= kind.bracket.worth(is_closed) {
+                    let rate = kind.bracket.sought(asked, is_closed);
                     if is_most {
                         part.decide(kind, rate);
                     } else {
@@ -532,17 +553,13 @@ impl<'a> Loop<'_, '_, 'a> {
         })
     }
 
-    /// A rate at which a kind violates the SLO violates it with those that are behind it, and one that is
-    /// left open is asked of none of them before longer looks are taken.
+    /// A rate at which a kind violates the SLO violates it with those that are behind it, which put out no
+    /// more, and one that is left open is asked of none of them before longer looks are taken.
     fn tell_those_behind(&mut self, kind: usize) {
-        let Bracket {
-            violating, open, ..
-        } = self.kinds[kind].bracket;
+        let (shown, heard) = (self.kinds[kind].bracket, self.kinds[kind].heard.clone());
         for &other in &self.divisions[&(self.of_part[kind], self.kinds[kind].division())] {
             if other != kind && self.kinds[other].is_behind(&self.kinds[kind]) {
-                let told = &mut self.kinds[other].bracket;
-                told.violating = told.violating.min(violating);
-                told.open = told.open.min(open);
+                self.kinds[other].stay_behind(&shown, &heard);
             }
         }
     }
