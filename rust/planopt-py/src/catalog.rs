@@ -46,7 +46,7 @@ fn bought(
 /// What can be bought or evaluated, and the assumptions it is judged with.
 #[pyclass(frozen, module = "planopt._native")]
 pub(crate) struct Catalog {
-    catalog: Arc<catalog::Catalog>,
+    data: Arc<catalog::Catalog>,
     /// Told how far long work is.
     watcher: Option<Arc<Py<PyAny>>>,
     /// What searches have found of layouts.
@@ -81,7 +81,7 @@ impl Catalog {
         let loaded = py.detach(move || catalog::Catalog::load(root, &overlays, assumptions));
         loaded
             .map(|catalog| Self {
-                catalog: Arc::new(catalog),
+                data: Arc::new(catalog),
                 watcher: None,
                 kept: Arc::default(),
             })
@@ -97,7 +97,7 @@ impl Catalog {
     ///     knows), and by what share the best that is known may be beaten, or none.
     fn watched(&self, watcher: Py<PyAny>) -> Self {
         Self {
-            catalog: Arc::clone(&self.catalog),
+            data: Arc::clone(&self.data),
             watcher: Some(Arc::new(watcher)),
             kept: Arc::clone(&self.kept),
         }
@@ -112,7 +112,7 @@ impl Catalog {
     ///     differ.
     fn with_cost(&self, py: Python<'_>, cost: &[u8]) -> PyResult<Self> {
         let given: catalog::CostChoice = question(py, cost)?;
-        Ok(self.like(self.catalog.with_cost(given)))
+        Ok(self.like(self.data.with_cost(given)))
     }
 
     /// The same catalog with another price in place of its own.
@@ -129,7 +129,7 @@ impl Catalog {
     ///     them.
     fn at_price(&self, py: Python<'_>, price: &[u8]) -> PyResult<Self> {
         let choice: catalog::PriceChoice = question(py, price)?;
-        let priced = self.catalog.at_prices(&[choice]);
+        let priced = self.data.at_prices(&[choice]);
         priced
             .map(|catalog| self.like(catalog))
             .map_err(|problems| input_error(py, &problems))
@@ -148,19 +148,19 @@ impl Catalog {
     ///     As of `at_price`.
     fn paid(&self, py: Python<'_>, pricing: &[u8]) -> PyResult<Self> {
         let pricing: catalog::Pricing = question(py, pricing)?;
-        let paid = self.catalog.paid(&pricing);
+        let paid = self.data.paid(&pricing);
         paid.map(|catalog| self.like(catalog))
             .map_err(|problems| input_error(py, &problems))
     }
 
     /// Every price of what can be bought, with its range and where it comes from.
     fn price_tags(&self) -> PyResult<Vec<u8>> {
-        written(&self.catalog.price_tags())
+        written(&self.data.price_tags())
     }
 
     /// The same of an hour of what can be rented.
     fn rent_tags(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
-        answer(py, self.catalog.rent_tags())
+        answer(py, self.data.rent_tags())
     }
 
     /// The same catalog with one accelerator more: an id and a power limit, `rtx-4090@350W`.
@@ -170,7 +170,7 @@ impl Catalog {
     /// `InputError`
     ///     There is no such accelerator, or it cannot be limited so.
     fn with_power_limit(&self, py: Python<'_>, name: &str) -> PyResult<Self> {
-        self.catalog
+        self.data
             .with_power_limit(name)
             .map(|catalog| self.like(catalog))
             .map_err(|problem| input_error(py, &[problem]))
@@ -178,13 +178,13 @@ impl Catalog {
 
     /// The same catalog with each accelerator at lower limits of its power beside it.
     fn with_lower_power(&self) -> Self {
-        self.like(self.catalog.with_lower_power())
+        self.like(self.data.with_lower_power())
     }
 
     /// Entities of a kind: id and name.
     fn list(&self, py: Python<'_>, kind: &str) -> PyResult<Vec<u8>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
-        answer(py, self.catalog.list(kind))
+        answer(py, self.data.list(kind))
     }
 
     /// Whole files of entities, as JSON: `null` where there is none.
@@ -200,42 +200,42 @@ impl Catalog {
     fn tables(&self, py: Python<'_>, names: Vec<(String, String)>) -> PyResult<Vec<u8>> {
         let table = |(kind, id): &(String, String)| {
             let kind = Kind::from_name(kind).map_err(|problem| vec![problem])?;
-            self.catalog.table(kind, id)
+            self.data.table(kind, id)
         };
         answer(py, names.iter().map(table).collect::<Result<Vec<_>, _>>())
     }
 
     /// Id of the host that an offer is like inside; none where there is none.
     fn host_inside(&self, offer: &str) -> Option<String> {
-        hardware::host_inside(&self.catalog, offer).map(|host| host.id.clone())
+        hardware::host_inside(&self.data, offer).map(|host| host.id.clone())
     }
 
     /// One entity with its figures and their sources.
     fn show(&self, py: Python<'_>, kind: &str, id: &str) -> PyResult<Vec<u8>> {
         let kind = Kind::from_name(kind).map_err(|problem| input_error(py, &[problem]))?;
-        answer(py, self.catalog.describe(kind, id))
+        answer(py, self.data.describe(kind, id))
     }
 
     /// Ids of networks one step slower and one step faster than a network.
     fn networks_beside(&self, id: &str) -> [Vec<&str>; 2] {
-        self.catalog.networks_beside(id)
+        self.data.networks_beside(id)
     }
 
     /// A model in short: parameters, width, heads, layers, context, format.
     fn model(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::ModelRequest = question(py, request)?;
-        answer(py, request::describe_model(&self.catalog, &request))
+        answer(py, request::describe_model(&self.data, &request))
     }
 
     /// A model by id or path, in the shape of a model file.
     fn architecture(&self, py: Python<'_>, model: &str) -> PyResult<Vec<u8>> {
-        answer(py, catalog::describe_architecture(&self.catalog, model))
+        answer(py, catalog::describe_architecture(&self.data, model))
     }
 
     /// Tokens of prompt and output of a workload.
     fn workload(&self, py: Python<'_>, id: &str) -> PyResult<Vec<u8>> {
         let workload = self
-            .catalog
+            .data
             .workload(id)
             .map_err(|problem| input_error(py, &[problem.field("--workload")]))?;
         written(workload)
@@ -257,7 +257,7 @@ impl Catalog {
         reason = "a path handed over by Python is made for this call"
     )]
     fn fleet(&self, py: Python<'_>, file: PathBuf) -> PyResult<Vec<u8>> {
-        answer(py, py.detach(|| request::read_fleet(&file, &self.catalog)))
+        answer(py, py.detach(|| request::read_fleet(&file, &self.data)))
     }
 
     /// The question that options ask, as JSON: names looked up, what is left open assumed.
@@ -275,7 +275,7 @@ impl Catalog {
     ///     With everything that is wrong with them.
     fn read_question(&self, py: Python<'_>, command: &str, given: &[u8]) -> PyResult<Vec<u8>> {
         let given = options(given)?;
-        answer(py, request::read_question(command, given, &self.catalog))
+        answer(py, request::read_question(command, given, &self.data))
     }
 
     /// The same with some options changed, or left out where they are empty.
@@ -287,15 +287,12 @@ impl Catalog {
         edit: &[u8],
     ) -> PyResult<Vec<u8>> {
         let (given, edit) = (options(given)?, options(edit)?);
-        answer(
-            py,
-            request::read_edited(command, given, edit, &self.catalog),
-        )
+        answer(py, request::read_edited(command, given, edit, &self.data))
     }
 
     /// The assumptions' values of money over time.
     fn cost_assumptions(&self) -> PyResult<Vec<u8>> {
-        written(&self.catalog.assumptions.entity.cost)
+        written(&self.data.assumptions.entity.cost)
     }
 
     /// Evaluates one serving configuration, whether or not it works.
@@ -316,15 +313,14 @@ impl Catalog {
     /// The best set of islands for a run.
     fn train_islands(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::TrainIslands = question(py, request)?;
-        let work = |course: &Course| request::train_islands(&self.catalog, &request, course);
+        let work = |course: &Course| request::train_islands(&self.data, &request, course);
         answer(py, self.long(py, "sets", None, work)?)
     }
 
     /// The chains of neighbours that serve a model.
     fn serve_neighbours(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::ServeNeighbours = question(py, request)?;
-        let work =
-            |course: &Course| request::serve_neighbours(&self.catalog, &request, &course.over);
+        let work = |course: &Course| request::serve_neighbours(&self.data, &request, &course.over);
         answer(py, self.long(py, "chains", None, work)?)
     }
 
@@ -336,7 +332,7 @@ impl Catalog {
     /// Candidates of a space.
     fn space_count(&self, py: Python<'_>, space: &[u8]) -> PyResult<u64> {
         let space: space::SpaceRequest = question(py, space)?;
-        let count = py.detach(|| space.count(&self.catalog));
+        let count = py.detach(|| space.count(&self.data));
         count.map_err(|problems| input_error(py, &problems))
     }
 
@@ -344,7 +340,7 @@ impl Catalog {
     fn bench(&self, py: Python<'_>, space: &[u8], options: &[u8]) -> PyResult<Vec<u8>> {
         let space: space::SpaceRequest = question(py, space)?;
         let options: space::BenchOptions = question(py, options)?;
-        let work = |course: &Course| space.bench(&self.catalog, options, course);
+        let work = |course: &Course| space.bench(&self.data, options, course);
         answer(py, self.long(py, CANDIDATES, None, work)?)
     }
 
@@ -357,14 +353,14 @@ impl Catalog {
     fn front(&self, py: Python<'_>, space: &[u8], options: &[u8]) -> PyResult<Vec<u8>> {
         let space: space::SpaceRequest = question(py, space)?;
         let options: space::FrontOptions = question(py, options)?;
-        let work = |course: &Course| space.front(&self.catalog, options, course);
+        let work = |course: &Course| space.front(&self.data, options, course);
         answer(py, self.long(py, CANDIDATES, None, work)?)
     }
 
     /// Every metric of the candidates of a space from `start` to `end` that work.
     fn metrics(&self, py: Python<'_>, space: &[u8], start: u64, end: u64) -> PyResult<Table> {
         let space: space::SpaceRequest = question(py, space)?;
-        let work = |course: &Course| space.metrics(&self.catalog, start, end, &course.over);
+        let work = |course: &Course| space.metrics(&self.data, start, end, &course.over);
         let found = self.long(py, CANDIDATES, None, work)?;
         found
             .map(Table::new)
@@ -374,7 +370,7 @@ impl Catalog {
     /// Finds the clusters that train a model, until what was found must do.
     fn search_training(&self, py: Python<'_>, request: &[u8], seconds: f64) -> PyResult<Found> {
         let request: request::SearchTraining = question(py, request)?;
-        let search = |course: &Course| request::search_training(&self.catalog, &request, course);
+        let search = |course: &Course| request::search_training(&self.data, &request, course);
         let found = self.long(py, SYSTEMS, Some(seconds), search)?;
         found
             .map(Found::of)
@@ -406,7 +402,7 @@ impl Catalog {
         }
         let found = self.long(py, SYSTEMS, Some(seconds), |course| {
             let search =
-                |parts: &Vec<_>| request::search_serving(&self.catalog, parts, &self.kept, course);
+                |parts: &Vec<_>| request::search_serving(&self.data, parts, &self.kept, course);
             requested.iter().map(search).collect::<Result<Vec<_>, _>>()
         })?;
         let found = found.map_err(|problems| input_error(py, &problems))?;
@@ -461,13 +457,7 @@ impl Catalog {
                 })
             };
             request::settle_serving(
-                &self.catalog,
-                &parts,
-                &requested,
-                guess,
-                &mut solve,
-                &self.kept,
-                course,
+                &self.data, &parts, &requested, guess, &mut solve, &self.kept, course,
             )
         })?;
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -504,7 +494,7 @@ impl Catalog {
         let parts: Vec<request::SearchServing> = parts.collect::<PyResult<_>>()?;
         let requested: request::ColumnsServing = read(requested)?;
         let gathered = self.long(py, SIMULATIONS, None, |course| {
-            request::columns_serving(&self.catalog, &parts, &requested, course)
+            request::columns_serving(&self.data, &parts, &requested, course)
         })?;
         let (found, unconfirmed) = gathered.map_err(|problems| input_error(py, &problems))?;
         Ok((Found::of(found), unconfirmed))
@@ -513,7 +503,7 @@ impl Catalog {
     /// Lines of a bill of materials with where each price comes from, as JSON.
     fn sourced(&self, lines: &[u8]) -> PyResult<Vec<u8>> {
         let mut lines: Vec<BomLine> = read(lines)?;
-        plan::sourced(&self.catalog, &mut lines);
+        plan::sourced(&self.data, &mut lines);
         written(&lines)
     }
 
@@ -526,7 +516,7 @@ impl Catalog {
     ///     serving, for what they are expected to lie in.
     fn errors(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::ErrorsRequest = read(request)?;
-        let answer = request::errors_of(&self.catalog, &request);
+        let answer = request::errors_of(&self.data, &request);
         written(&answer.map_err(|problems| input_error(py, &problems))?)
     }
 
@@ -534,7 +524,7 @@ impl Catalog {
     /// them.
     fn search_pools(&self, py: Python<'_>, request: &[u8], seconds: f64) -> PyResult<Vec<u8>> {
         let request: request::SearchPools = question(py, request)?;
-        let search = |course: &Course| request::find_pools(&self.catalog, &request, &course.over);
+        let search = |course: &Course| request::find_pools(&self.data, &request, &course.over);
         answer(py, self.long(py, SYSTEMS, Some(seconds), search)?)
     }
 
@@ -553,7 +543,7 @@ impl Catalog {
     /// Another catalog, with the same watcher: its names stand for the same silicon, whatever that costs.
     fn like(&self, catalog: catalog::Catalog) -> Self {
         Self {
-            catalog: Arc::new(catalog),
+            data: Arc::new(catalog),
             watcher: self.watcher.clone(),
             kept: Arc::clone(&self.kept),
         }
@@ -585,7 +575,7 @@ impl Catalog {
         ask: fn(&catalog::Catalog, &Q) -> Result<A, Vec<Diagnostic>>,
     ) -> PyResult<Vec<u8>> {
         let request: Q = question(py, request)?;
-        answer(py, py.detach(|| ask(&self.catalog, &request)))
+        answer(py, py.detach(|| ask(&self.data, &request)))
     }
 
     /// Answers a question that may take long: Ctrl-C ends it.
@@ -597,7 +587,7 @@ impl Catalog {
     ) -> PyResult<Vec<u8>> {
         let request: Q = question(py, request)?;
         let found = self.long(py, SIMULATIONS, None, |course| {
-            ask(&self.catalog, &request, &course.over)
+            ask(&self.data, &request, &course.over)
         })?;
         answer(py, found)
     }
