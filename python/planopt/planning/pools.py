@@ -80,7 +80,7 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
         asked = question.about(weights=problem.weights)
         build = simulated_build(asked, found.build)
         violations = missed(asked.problem, build)
-        # What costs more is not bought, however well it does: it is told beside the plan.
+        # What costs more is not bought, however well it does: it is told beside.
         is_cheaper = chosen is None or _money(build, problem) < _money(chosen, problem)
         if not violations and (is_cheaper or problem.objective != "cheapest"):
             final = Trial(FINAL_REQUESTS, FINAL_SEED)
