@@ -38,7 +38,7 @@ from planopt.documents.parts import (
     Search,
 )
 from planopt.documents.plan import Plan, Request
-from planopt.planning.question import Question
+from planopt.planning.question import TrainingQuestion
 from planopt.report import document
 
 if TYPE_CHECKING:
@@ -51,17 +51,17 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 PATIENCE = 12
-"""Times that questions of tests take as long as people give them: machines are busy."""
+"""Times that a run's search may take as long as people give it: machines are busy."""
 
 
 @pytest.fixture(autouse=True, scope="session")
 def unhurried() -> Generator[None]:
-    """Answer by the question and not by what else a machine does."""
+    """Search for runs by the question and not by what else a machine does."""
     with pytest.MonkeyPatch.context() as patch:
         late = property(
             lambda asked: asked.started + PATIENCE * asked.problem.time_limit_seconds
         )
-        patch.setattr(Question, "ends", late)
+        patch.setattr(TrainingQuestion, "ends", late, raising=False)
         yield
 
 

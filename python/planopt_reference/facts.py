@@ -337,12 +337,18 @@ class Facts:
         """Return the model file of that id as a table (see `architecture`)."""
         return self._entity("models", name, dict)
 
-    def _folders(self, kind: str) -> list[str]:
-        """Return the folders to look for a kind of entity in, the winning one last."""
-        if not self._hardware:
-            return [kind]
-        own = f"{self._hardware}/{kind}"
-        return [own] if kind in _HARDWARE_KINDS else [kind, own]
+    def _folders(self, kind: str) -> list[Path]:
+        """Return the folders to look for a kind of entity in, the winning one last.
+
+        What stands for all hardware hides that of the first catalog, not of overlays.
+        """
+        folders = []
+        for root in self._roots:
+            if not (self._hardware and kind in _HARDWARE_KINDS and not folders):
+                folders.append(root / kind)
+            if self._hardware:
+                folders.append(root / self._hardware / kind)
+        return folders
 
     def residuals(self) -> Table:
         """Return errors of predictions, of classes that speak for themselves."""
@@ -371,15 +377,12 @@ class Facts:
         if self._carried is not None:
             named = (name.partition("/") for name in self._carried)
             return {id_ for known, _, id_ in named if known == kind}
-        folders = (root / each for root in self._roots for each in self._folders(kind))
+        folders = self._folders(kind)
         return {path.stem for folder in folders for path in folder.glob("*.toml")}
 
     def _path(self, kind: str, name: str) -> Path | None:
-        candidates = (
-            root / folder / f"{name}.toml"
-            for folder in reversed(self._folders(kind))
-            for root in reversed(self._roots)
-        )
+        folders = reversed(self._folders(kind))
+        candidates = (folder / f"{name}.toml" for folder in folders)
         return next((path for path in candidates if path.is_file()), None)
 
     def _entity(
@@ -390,8 +393,7 @@ class Facts:
         if (kind, name) not in self._read:
             path = self._path(kind, name)
             if path is None:
-                folder = self._folders(kind)[-1]
-                message = f"no `{name}` in {folder}/ of the catalogs given"
+                message = f"no `{name}` in {kind}/ of the catalogs given"
                 raise FactError(message)
             self._read[kind, name] = _built(path, build)
         entity: _Entity = self._read[kind, name]
