@@ -342,7 +342,7 @@ class Facts:
 
         What stands for all hardware hides that of the first catalog, not of overlays.
         """
-        folders = []
+        folders: list[Path] = []
         for root in self._roots:
             if not (self._hardware and kind in _HARDWARE_KINDS and not folders):
                 folders.append(root / kind)
