@@ -216,15 +216,16 @@ impl<'r> PartRead<'r> {
                 policy,
                 latency: promises.latencies(request.load.as_ref(), request.scheduler)?,
             },
-            kept: kept.part(Self::asked(request)),
+            kept: Self::kept(request, kept),
             request,
             asked,
             rented,
         })
     }
 
-    /// What decides what a layout supplies, wherever its parts are had from and for how much.
-    fn asked(request: &SearchServing) -> String {
+    /// What is known of layouts: all that decides what they supply is asked by, wherever parts are had
+    /// from and for how much.
+    fn kept(request: &SearchServing, kept: &Kept) -> Arc<KeptPart> {
         let SearchServing {
             model,
             workload,
@@ -243,12 +244,9 @@ impl<'r> PartRead<'r> {
             search.batches_that_share,
             search.exhaustive,
         );
-        format!(
-            "{:?}",
-            (
-                model, workload, promises, load, layout, engine, scheduler, of_search
-            )
-        )
+        kept.part(&(
+            model, workload, promises, load, layout, engine, scheduler, of_search,
+        ))
     }
 
     /// What there is to choose from.
