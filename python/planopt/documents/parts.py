@@ -305,9 +305,31 @@ class PlanWarning(Struct, frozen=True, kw_only=True):
     help: str | None = None
 
 
+class Restriction(Struct, frozen=True, kw_only=True):
+    """Something that a search does not try by itself."""
+
+    what: str
+    """What is not tried."""
+    loss: float | None = None
+    """Share of the price that trying it took off at worst, where that was measured."""
+
+
+class Space(Struct, frozen=True, kw_only=True):
+    """Which space was searched: what is called the cheapest is so within it."""
+
+    text: str
+    """What of, where and how, in a buyer's words."""
+    accelerators: int
+    """Kinds that something could be built of."""
+    restrictions: tuple[Restriction, ...] = ()
+    """What it leaves out."""
+
+
 class Search(Struct, frozen=True, kw_only=True):
     """What was looked at."""
 
+    space: Space | None = None
+    """What `status` is a claim about."""
     candidates_covered: int = 0
     candidates_evaluated: int = 0
     candidates_pruned: int = 0

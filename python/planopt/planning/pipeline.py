@@ -36,6 +36,7 @@ from planopt.planning.sensitivity import (
     uncertainty,
 )
 from planopt.planning.settle import missed, settled
+from planopt.planning.space import space
 from planopt.planning.unlike import unlike
 from planopt.planning.warnings import flipped, run_warnings, serving_warnings
 from planopt.price_sources import oldest_price, price
@@ -117,8 +118,9 @@ def whole(
     subject: Subject[QuestionT, BuildT, PlanT], question: QuestionT, steps: Steps
 ) -> PlanT:
     """Answer a question with a plan, and say what could not be part of any."""
-    plan = _answer(subject, question, steps)
-    return replace(plan, not_considered=not_considered(question))
+    plan, left_out = _answer(subject, question, steps), not_considered(question)
+    search = replace(plan.search, space=space(question, plan, left_out))
+    return replace(plan, search=search, not_considered=left_out)
 
 
 def _answer(

@@ -24,7 +24,14 @@ from planopt.price_sources import dollars, is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.money import money, money_per_hour, money_per_million
 from planopt.report.numbers import count, days, duration, many, percent, rate, watts
-from planopt.report.parts import carried, found, layout, price, time_and_memory
+from planopt.report.parts import (
+    carried,
+    found,
+    kinds,
+    layout,
+    price,
+    time_and_memory,
+)
 from planopt.report.screen import (
     HEIGHT,
     TALL,
@@ -540,7 +547,9 @@ def _short(each: Assumed) -> str:
 
 def _last(plan: Plan | TrainingPlan, saved: str | Path | None) -> Ends:
     search = plan.search
-    done = f"  {count(search.candidates_covered)} candidates"
+    of = search.space
+    where = "" if of is None else f"space: {kinds(of.accelerators)}, "
+    done = f"  {where}{count(search.candidates_covered)} candidates"
     took = "" if search.seconds is None else f" in {search.seconds:.2f} s"
     return last(done + took, saved)
 

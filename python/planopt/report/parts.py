@@ -22,6 +22,7 @@ from planopt.documents.parts import (
     NotConsidered,
     PlanCost,
     PlanWarning,
+    Space,
 )
 from planopt.documents.training import TrainingMemory
 from planopt.price_sources import is_rough
@@ -302,6 +303,27 @@ def assumed(every: Iterable[Assumed]) -> Section:
         for each in every
     )
     return Section("Assumed", *listed(rows))
+
+
+def kinds(accelerators: int) -> str:
+    """Say of how many kinds of accelerators something was searched."""
+    return f"{count(accelerators)} accelerator{'s' * (accelerators != 1)}"
+
+
+def searched(space: Space | None) -> Section:
+    """Say what was searched, and what that left out, with what it cost at worst."""
+    return Section("Space searched", *listed([] if space is None else limits(space)))
+
+
+def limits(space: Space) -> list[str]:
+    """List a space and what it leaves out."""
+    worst = {None: "not measured", 0.0: "lost nothing where it was tried"}
+    left_out = (
+        f"not {each.what} "
+        f"({worst.get(each.loss) or f'lost {percent(each.loss)} at worst'})"
+        for each in space.restrictions
+    )
+    return [space.text, *left_out]
 
 
 def not_considered(every: Iterable[NotConsidered]) -> Section:

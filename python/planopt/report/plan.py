@@ -492,6 +492,7 @@ def _epilogue(plan: PlanDocument) -> list[Block]:
     interval = plan.accuracy.statement if plan.accuracy else ""
     return [
         parts.assumed(plan.assumed),
+        parts.searched(search.space),
         parts.not_considered(plan.not_considered),
         Section("80% prediction interval", Sentence(interval)),
         parts.warnings(plan.warnings),

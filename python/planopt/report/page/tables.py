@@ -12,6 +12,7 @@ from planopt.documents.fleet import FleetPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.report.money import money, money_per_hour, money_per_million
 from planopt.report.numbers import count, duration, percent, rate, watts
+from planopt.report.parts import limits
 from planopt.report.style import UNKNOWN
 
 
@@ -227,6 +228,7 @@ def _remarks(plan: PlanDocument) -> Iterable[str]:
             f"{each.name} {each.value}" for each in (why.binding if why else ())
         ],
         "Assumed": [f"{each.name}: {each.value}" for each in plan.assumed],
+        "Space searched": limits(plan.search.space) if plan.search.space else [],
         "Not considered": [
             f"{each.count} {each.what}, {each.why} ({each.help})"
             for each in plan.not_considered

@@ -397,7 +397,10 @@ const NAMES_SHOWN = 6;
 function rests(plan) {
   const names = (each) => `${each.names.slice(0, NAMES_SHOWN).join(", ")}${each.count > NAMES_SHOWN ? " …" : ""}`;
   const small = (said) => said && html("small", {}, marked(said));
+  const lost = ({ loss }) => known(loss) ? (loss ? `lost ${percent(loss)} at worst` : "lost nothing where it was tried") : "not measured";
+  const space = plan.search.space;
   const said = [
+    ...(space ? [[strong("Space searched: "), space.text, small(space.restrictions.map((each) => `not ${each.what} (${lost(each)})`).join(", "))]] : []),
     ...plan.assumed.map((each) => [strong(`Assumed ${each.name}: `), each.value, small(each.why)]),
     ...plan.not_considered.map((each) => [strong(`${each.why} (${several(each.count, each.what.replace(/s$/, ""))}): `), names(each), small(each.help)]),
     ...plan.warnings.filter((each) => each.code !== "W001")
