@@ -11,7 +11,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge proof readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth
+.PHONY: help forge proof readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth mutants large
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -168,6 +168,14 @@ faults: ## POINTS=200 commands at a random moment of bad luck: disks, streams, s
 
 soak: ## A million evaluations and ten thousand questions on a hundred threads (hours)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.soak
+
+mutants: ## SHARD=1/20 of two hundred formulas changed by SEED=2026: whether tests notice (an hour a shard; needs cargo-mutants)
+	$(BIN)/pip install --quiet 'cosmic-ray>=8.4'
+	command -v cargo-mutants >/dev/null || cargo install --quiet --locked cargo-mutants
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.mutants $(if $(SHARD),--shard $(SHARD)) $(if $(SEED),--seed $(SEED))
+
+large: ## Questions of the largest sizes: what each takes (five minutes)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.large
 
 audit: ## What the search leaves out by itself, and what each of it costs who does not ask (six minutes)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.audit
