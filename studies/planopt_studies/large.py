@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from planopt.catalog.open import bundled_folder
+from planopt_studies.overlays import RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +101,7 @@ def accelerators(folder: Path, draw: random.Random) -> None:
         text = re.sub(r'^id = ".*"', f'id = "card-{number}"', text, flags=re.M)
         text = re.sub(r'^name = ".*"', f'name = "Card {number}"', text, flags=re.M)
         text = re.sub(r"^aliases = .*\n", "", text, flags=re.M)
+        text = RANGE.sub("", text)
         for field in ("price", "memory_bandwidth"):
             text = _scaled(text, field, draw.uniform(0.5, 2.0))
         (written / f"card-{number}.toml").write_text(text)
@@ -119,7 +122,7 @@ def offers(folder: Path, draw: random.Random) -> None:
         rows = [
             f'id = "provider-{provider}"\nname = "Provider {provider}"\n'
             'class = { value = "cloud", source = "made-up" }\n\n'
-            '[sources.made-up]\ncite = "drawn"\ndate = "2026-11"\nstatus = "checked"\n'
+            '[sources.made-up]\ncite = "drawn"\ndate = "2026-11"\nstatus = "assumed"\n'
         ]
         for number in range(OFFERS // PROVIDERS):
             count = draw.choice((1, 2, 4, 8))
@@ -170,7 +173,7 @@ def questions(folder: Path) -> Iterator[tuple[str, str]]:
     run = "--model llama-3.1-405b --tokens 15T --accelerators h100-sxm"
     yield (
         f"a run of {DEVICES:,} cards at most",
-        f"train {run} --max-accelerators {DEVICES} --deadline 20d",
+        f"train {run} --max-accelerators {DEVICES} --deadline 30d",
     )
     yield (
         f"steady service of {DEVICES:,} cards at most",
@@ -192,7 +195,7 @@ def _peak(process: psutil.Popen, held: list[float]) -> None:
 def asked(command: str, folder: Path) -> str:
     """Ask one question; give its row of the table."""
     out = folder / "answer.txt"
-    since = time.monotonic()
+    since, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with out.open("wb") as told:
         process = psutil.Popen(
             [sys.executable, "-m", "planopt.cli", *command.split()],
@@ -205,14 +208,15 @@ def asked(command: str, folder: Path) -> str:
         code = process.wait()
         watcher.join()
     first = next(iter(out.read_text("utf-8", "replace").splitlines()), "")
-    wall = time.monotonic() - since
-    return f"{code} | {wall:.1f} | {max(held):,.0f} | {first.strip()[:60]}"
+    wall, after = time.monotonic() - since, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = sum(after[:2]) - sum(before[:2])
+    return f"{code} | {wall:.1f} | {cpu:.1f} | {max(held):,.0f} | {first.strip()[:60]}"
 
 
 def main() -> None:
     """Ask every question, and print a table."""
-    print("| what is large | exit code | s | peak MiB of a process | first line |")
-    print("|---|---:|---:|---:|---|")
+    print("| what is large | exit code | s | CPU s | peak MiB of a process | first line |")
+    print("|---|---:|---:|---:|---:|---|")
     with tempfile.TemporaryDirectory() as name:
         for what, command in questions(Path(name)):
             print(f"| {what} | {asked(command, Path(name))} |", flush=True)

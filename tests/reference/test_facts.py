@@ -73,7 +73,7 @@ def test_assumptions_of_the_article_see_its_own_hardware(
     assert facts.link("own").latency == 1e-6
     assert facts.model_table("small")["id"] == "small of the article"
     assert facts.model_table("nominal")["id"] == "nominal"
-    with pytest.raises(FactError, match="article/links/"):
+    with pytest.raises(FactError, match="no `eth-10g` in links/"):
         facts.link("eth-10g")
     general = Facts(catalog, [tmp_path], assumptions="article")
     with pytest.raises(FactError, match="no `own` in links/"):

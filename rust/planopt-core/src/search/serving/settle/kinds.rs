@@ -417,11 +417,17 @@ impl<'s, 'a> Kinds<'s, 'a> {
         let (mut kinds, mut units, mut result) = (Vec::new(), Vec::new(), SearchResult::default());
         // In one host it is of no matter how many more it takes.
         let mut inside: BTreeMap<(usize, Layout), usize> = BTreeMap::new();
+        let mut alone_on: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (line, of_line, told) in found {
             result.absorb(told);
             let alone = line.system.network.is_none();
-            let same = |other: &Line| other.system.network.is_none() && other.joins_like(&line);
-            let first = all.lines.iter().position(same).unwrap_or(all.lines.len());
+            let mut first = all.lines.len();
+            if alone {
+                let others = alone_on.entry(line.prepared).or_default();
+                let same = |&&other: &&usize| all.lines[other].joins_like(&line);
+                first = others.iter().find(same).copied().unwrap_or(first);
+                others.push(all.lines.len());
+            }
             for (kind, of_kind) in of_line {
                 let next = kinds.len();
                 let place = if alone {
@@ -749,29 +755,36 @@ fn alike<'a>(
     part: &SettledPart<'_, 'a>,
 ) -> (PreparedOn<'a>, Vec<(Line<'a>, Vec<System<'a>>)>) {
     let (mut prepared, mut alike) = (PreparedOn::new(), Vec::<(Line, Vec<System>)>::new());
+    // Where an accelerator stands, and its lines: catalogs may have thousands.
+    let mut known: BTreeMap<&str, (usize, Vec<usize>)> = BTreeMap::new();
     for system in &part.space.systems {
         let id = system.accelerator.id.as_str();
-        let known = prepared.iter().position(|(other, _)| *other == id);
-        let place = known.unwrap_or(prepared.len());
-        if known.is_none() {
+        if !known.contains_key(id) {
             let priced =
                 task.divisions
                     .prepared(part.question, system.accelerator, part.assumptions);
             let Some(priced) = priced else {
                 continue;
             };
+            known.insert(id, (prepared.len(), Vec::new()));
             prepared.push((id, priced));
         }
+        let Some((place, lines)) = known.get_mut(id) else {
+            continue;
+        };
         for over in task.lines(system, &part.space.networks) {
             let line = Line {
                 system: over[0].1,
                 fabric: over[0].1.fabric(part.assumptions),
-                prepared: place,
+                prepared: *place,
             };
             let over = over.into_iter().map(|(_, system)| system);
-            match alike.iter_mut().find(|(other, _)| other.is_like(&line)) {
-                Some((_, systems)) => systems.extend(over),
-                None => alike.push((line, over.collect())),
+            match lines.iter().find(|&&other| alike[other].0.is_like(&line)) {
+                Some(&other) => alike[other].1.extend(over),
+                None => {
+                    lines.push(alike.len());
+                    alike.push((line, over.collect()));
+                }
             }
         }
     }
