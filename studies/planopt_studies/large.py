@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -170,10 +171,13 @@ def questions(folder: Path) -> Iterator[tuple[str, str]]:
     models = folder / "fleet"
     file = fleet(models, draw)
     yield f"{MODELS} models in a fleet", f"fleet {file} --catalog {models}"
-    run = "--model llama-3.1-405b --tokens 15T --accelerators h100-sxm"
+    run = (
+        "--model llama-3.1-405b --tokens 15T --global-batch 4096 --seq-len 8192 "
+        "--accelerators h100-sxm --network infiniband-400g"
+    )
     yield (
         f"a run of {DEVICES:,} cards at most",
-        f"train {run} --max-accelerators {DEVICES} --deadline 30d",
+        f"train {run} --max-accelerators {DEVICES} --deadline 45d",
     )
     yield (
         f"steady service of {DEVICES:,} cards at most",
@@ -182,14 +186,15 @@ def questions(folder: Path) -> Iterator[tuple[str, str]]:
     )
 
 
-def _peak(process: psutil.Popen, held: list[float]) -> None:
-    while process.poll() is None:
-        try:
-            family = [process, *process.children(recursive=True)]
-            held.append(max(each.memory_info().rss for each in family) / MEBIBYTE)
-        except psutil.Error:
-            pass
-        time.sleep(PEAK_EVERY_SECONDS)
+def _peak(number: int, held: list[float]) -> None:
+    """Add what was held until the process is gone."""
+    with suppress(psutil.Error):
+        process = psutil.Process(number)
+        while process.status() != psutil.STATUS_ZOMBIE:
+            for each in (process, *process.children(recursive=True)):
+                with suppress(psutil.Error):
+                    held.append(each.memory_info().rss / MEBIBYTE)
+            time.sleep(PEAK_EVERY_SECONDS)
 
 
 def asked(command: str, folder: Path) -> str:
@@ -197,16 +202,16 @@ def asked(command: str, folder: Path) -> str:
     out = folder / "answer.txt"
     since, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with out.open("wb") as told:
-        process = psutil.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "planopt.cli", *command.split()],
             stdout=told,
             stderr=subprocess.STDOUT,
         )
         held = [0.0]
-        watcher = threading.Thread(target=_peak, args=(process, held))
+        watcher = threading.Thread(target=_peak, args=(process.pid, held))
         watcher.start()
-        code = process.wait()
         watcher.join()
+        code = process.wait()
     first = next(iter(out.read_text("utf-8", "replace").splitlines()), "")
     wall, after = time.monotonic() - since, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = sum(after[:2]) - sum(before[:2])
@@ -215,7 +220,9 @@ def asked(command: str, folder: Path) -> str:
 
 def main() -> None:
     """Ask every question, and print a table."""
-    print("| what is large | exit code | s | CPU s | peak MiB of a process | first line |")
+    print(
+        "| what is large | exit code | s | CPU s | peak MiB of a process | first line |"
+    )
     print("|---|---:|---:|---:|---:|---|")
     with tempfile.TemporaryDirectory() as name:
         for what, command in questions(Path(name)):

@@ -24,6 +24,7 @@ use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::AtomicU64;
 
 /// A part of a question, in one format: what is served, on what, and what is promised.
@@ -759,18 +760,16 @@ fn alike<'a>(
     let mut known: BTreeMap<&str, (usize, Vec<usize>)> = BTreeMap::new();
     for system in &part.space.systems {
         let id = system.accelerator.id.as_str();
-        if !known.contains_key(id) {
-            let priced =
-                task.divisions
-                    .prepared(part.question, system.accelerator, part.assumptions);
-            let Some(priced) = priced else {
-                continue;
-            };
-            known.insert(id, (prepared.len(), Vec::new()));
-            prepared.push((id, priced));
-        }
-        let Some((place, lines)) = known.get_mut(id) else {
-            continue;
+        let (place, lines) = match known.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let (card, assumptions) = (system.accelerator, part.assumptions);
+                let Some(priced) = task.divisions.prepared(part.question, card, assumptions) else {
+                    continue;
+                };
+                prepared.push((id, priced));
+                unknown.insert((prepared.len() - 1, Vec::new()))
+            }
         };
         for over in task.lines(system, &part.space.networks) {
             let line = Line {
