@@ -127,14 +127,25 @@ def test_a_process_that_hangs_is_given_up(
     assert solver.solve(SMALL, 10).status == "optimal"
 
 
-def test_ctrl_c_hands_over_the_best_so_far(solver: Solver) -> None:
+def test_ctrl_c_hands_over_the_best_so_far(
+    solver: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     solver.solve(SMALL, 10)
-    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
-    timer.start()
+    timer = threading.Timer(1.0, signal.raise_signal, (signal.SIGINT,))
+    send = solver._send
+
+    def sent(line: bytes) -> bool:
+        # Not before it waits: elsewhere an interrupt is the end of all tests.
+        timer.start()
+        return send(line)
+
+    model = hard()
+    monkeypatch.setattr(solver, "_send", sent)
     started = time.monotonic()
     with pytest.raises(SolveInterrupted) as caught:
-        solver.solve(hard(), 60)
+        solver.solve(model, 60)
     timer.join()
+    monkeypatch.undo()
     assert time.monotonic() - started < 5
     assert isinstance(caught.value, KeyboardInterrupt)
     assert caught.value.outcome.status == "feasible"
