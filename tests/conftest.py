@@ -81,6 +81,13 @@ def shared() -> Path:
     return folder
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """End the tests with a worker that died: with another in its place they may hang."""
+    if hasattr(config.option, "maxworkerrestart"):
+        config.option.maxworkerrestart = 0
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,

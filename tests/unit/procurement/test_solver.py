@@ -142,9 +142,11 @@ def test_ctrl_c_hands_over_the_best_so_far(
     model = hard()
     monkeypatch.setattr(solver, "_send", sent)
     started = time.monotonic()
-    with pytest.raises(SolveInterrupted) as caught:
-        solver.solve(model, 60)
-    timer.join()
+    try:
+        with pytest.raises(SolveInterrupted) as caught:
+            solver.solve(model, 60)
+    finally:
+        timer.cancel()
     monkeypatch.undo()
     assert time.monotonic() - started < 5
     assert isinstance(caught.value, KeyboardInterrupt)
