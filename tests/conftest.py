@@ -83,7 +83,7 @@ def shared() -> Path:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """End the tests with a worker that died: with another in its place they may hang."""
+    """End the tests with a worker that died: with another in its place they hang."""
     if hasattr(config.option, "maxworkerrestart"):
         config.option.maxworkerrestart = 0
 
