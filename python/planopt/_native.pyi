@@ -30,6 +30,7 @@ __all__ = [
     "parse_quantity",
     "read_defaults",
     "read_options",
+    "recourse",
     "rent_usd",
     "run_seconds",
     "scenarios",
@@ -108,6 +109,7 @@ class Catalog:
 def formats() -> list[str]: ...
 def parse_quantity(text: str, dimension: str) -> float: ...
 def scenarios(asked: bytes) -> bytes: ...
+def recourse(asked: bytes) -> bytes: ...
 def capital_usd_per_hour(price_usd: float, years: float) -> float: ...
 def energy_usd_per_hour(
     power_watts: float, duty: float, pue: float, usd_per_kwh: float
@@ -125,7 +127,10 @@ def step_seconds(
 ) -> float: ...
 def tokens_per_second(batch: float, in_flight: float, step_seconds: float) -> float: ...
 def break_even_days(
-    price_usd: float, own_usd_per_day: float, rent_usd_per_day: float
+    price_usd: float,
+    own_usd_per_day: float,
+    rent_usd_per_day: float,
+    fall_a_year: float,
 ) -> float | None: ...
 def break_even_duty(
     fixed_usd_per_hour: float,

@@ -142,10 +142,12 @@ class SolveOptions(
     sell: Mapping[str, float | str] | Sequence[str] | str | None
     years: float | str | None
     duty: float | str | None
+    price_drift: float | str | None
     electricity: float | str | None
     pue: float | str | None
     price_band: float | str | None
     scenarios: float | str | None
+    recourse: str | None
     steps: bool
     time_limit: float | str | None
     memory_limit: float | str | None
@@ -157,6 +159,7 @@ class TrainOptions(
     lora_modules: str | None
     frozen_weights: str | None
     deadline: float | str | None
+    delivery: Mapping[str, float | str] | Sequence[str] | str | None
     confidence: str | None
     evidence: str | None
     redundancy: float | str | None

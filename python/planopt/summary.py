@@ -335,9 +335,12 @@ def _with_parts(plan: PlanT) -> PlanT:
 def _promises(plan: PlanDocument) -> Iterator[Promise]:
     if isinstance(plan, TrainingPlan):
         for each in plan.deployments:
-            if plan.request.deadline_seconds and each.evaluation.days is not None:
-                seconds = each.evaluation.days * SECONDS_PER_DAY
-                yield _most("deadline", plan.request.deadline_seconds, seconds)
+            asked = plan.request.deadline_seconds
+            if asked and each.evaluation.days is not None:
+                name = each.candidate.accelerator
+                wait = plan.request.delivered_seconds(name, each.hardware)
+                seconds = wait + each.evaluation.days * SECONDS_PER_DAY
+                yield _most("deadline", asked, seconds)
     elif isinstance(plan, Plan) and plan.deployments:
         yield from _of_serving(plan)
 

@@ -228,7 +228,8 @@ class HostSet:
     @property
     def present(self) -> int:
         """Return the accelerators that come with the hosts or in them."""
-        return self.bought or self.all_hosts * self.machine.slots
+        of_hosts = self.all_hosts * self.machine.slots // self.machine.slices
+        return self.bought or of_hosts
 
     def lines(self) -> Iterator[Line]:
         """Yield hosts and accelerators."""

@@ -64,6 +64,27 @@ def _unknown_host(card: Accelerator, slots: int) -> Host:
     )
 
 
+# Section 7, "A card that is divided".
+def _divided(card: Accelerator, name: str, profile: str) -> Accelerator:
+    """Return one of the instances of a card."""
+    memory, compute, instances = card.profiles[profile]
+    return replace(
+        card,
+        id=name,
+        name=f"{card.name} as {instances} x {profile}",
+        slices=instances,
+        memory=card.memory * memory,
+        memory_bandwidth=card.memory_bandwidth * memory,
+        peak={kind: rate * compute for kind, rate in card.peak.items()},
+        power=None if card.power is None else card.power / instances,
+        scale_up_name=None,
+        scale_up_bandwidth=0.0,
+        scale_up_domain=0,
+        scale_up_between_hosts=False,
+        peer_to_peer=False,
+    )
+
+
 class Facts:
     """The catalogs that a set of assumptions sees.
 
@@ -162,6 +183,8 @@ class Facts:
         full = replace(stated, price=self._price(stated))
         if not at:
             return full
+        if limit in full.profiles:
+            return _divided(full, name, limit)
         exponent = self.assumptions.power_limit_exponent
         if full.power is None or exponent is None:
             message = f"it is not known what a power limit makes of {id_}"
@@ -255,19 +278,21 @@ class Facts:
 
     def _filled(self, host: Host, card: Accelerator) -> Host:
         """Return a host with the slots that its case and power supply leave."""
+        divided = replace(host, slots=host.slots * card.slices, slices=card.slices)
         boarded = host.whole or host.included_accelerator is not None
         if boarded or not self.assumptions.host_limits:
-            return host
+            return divided
         slots = host.slots
         if host.card_slots is not None and card.card_slots is not None:
             slots = min(slots, host.card_slots // max(card.card_slots, 1))
         if host.power_supply is not None and card.power is not None:
-            while slots and host.power + slots * card.power > host.power_supply:
+            each = card.power * card.slices
+            while slots and host.power + slots * each > host.power_supply:
                 slots -= 1
         if not slots:
             message = f"`{host.id}` has no room or no power for one {card.id}"
             raise FactError(message)
-        return replace(host, slots=slots)
+        return replace(divided, slots=slots * card.slices)
 
     # Section 8, "inside like".
     def _instance(self, name: str) -> Host:

@@ -267,6 +267,7 @@ FIELDS: Final[dict[str, Mark]] = {
     **{f"alternatives[].{key}": "verified" for key in _OF_AN_ALTERNATIVE},
     **{f"alternatives[].bill_of_materials[].{key}": m for key, m in _BILL.items()},
     "rent_or_buy": "informative",
+    "recourse": "informative",
     "steps": "informative",
     "uncertainty": "informative",
     "infeasibility": "informative",

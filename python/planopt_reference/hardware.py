@@ -57,7 +57,10 @@ class Accelerator:
     lanes: int
     """Operations in fp32 of a multiprocessor in a clock."""
     power: float | None
+    profiles: Mapping[str, tuple[float, float, int]]
+    """Shares of memory and multiprocessors, and instances of a card, by MIG profile."""
     pcie_link: str | None
+    pcie_generation: int | None
     scale_up_name: str | None
     scale_up_bandwidth: float
     scale_up_domain: int
@@ -68,9 +71,12 @@ class Accelerator:
     card_slots: int | None
     """Slots of a case that a card covers."""
 
+    slices: int = 1
+    """Instances of the card that it is one of."""
+
     @property
     def model_id(self) -> str:
-        """Return its id without a power limit."""
+        """Return its id without a power limit, of whole cards."""
         return self.id.partition("@")[0]
 
     # Section 4, domain.
@@ -115,6 +121,8 @@ class Host:
     included_networks: tuple[str, ...] = ()
     included_optics: bool = False
     on_request: bool = False
+    slices: int = 1
+    """Accelerators of a card, where cards are divided."""
     card_slots: int | None = None
     """Slots of the case for cards."""
     power_supply: float | None = None
@@ -134,6 +142,8 @@ class Part:
     power: float = 0.0
     rack_units: float = 0.0
     ports: int = 0
+    pcie_generation: int = 0
+    """What accelerators need to use a NIC at its rate."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +210,16 @@ def accelerator(table: Table) -> Accelerator:
         },
         lanes=units.count(table.get("lanes", 128)),
         power=_optional(table, "power", _watts),
+        profiles={
+            one["profile"]: (
+                units.count(one["memory"]) / units.count(one["memory_of"]),
+                units.count(one["compute"]) / units.count(one["compute_of"]),
+                units.count(one["instances"]),
+            )
+            for one in table.get("mig", ())
+        },
         pcie_link=None if pcie is None else _pcie_link(pcie),
+        pcie_generation=None if pcie is None else units.count(pcie["generation"]),
         scale_up_name=None if scale_up is None else scale_up["name"],
         scale_up_bandwidth=(
             0.0 if scale_up is None else units.bytes_per_second(scale_up["bandwidth"])
@@ -274,6 +293,7 @@ def _part(table: Table) -> Part:
         power=_watts(table.get("power", "0 W")),
         rack_units=units.share(table.get("rack_units", 0)),
         ports=units.count(table.get("ports", 0)),
+        pcie_generation=units.count(table.get("pcie_generation", 0)),
     )
 
 

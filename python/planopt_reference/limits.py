@@ -16,7 +16,7 @@ from planopt_reference.mismatch import (
     is_number,
     micro_usd,
 )
-from planopt_reference.redundancy import Standing, failures, left_of
+from planopt_reference.redundancy import Standing, left_of
 from planopt_reference.units import MICRO_USD_PER_USD
 
 if TYPE_CHECKING:
@@ -182,6 +182,7 @@ def left(
     request: Mapping[str, Any],
     deployments: Sequence[Deployment],
     each: Callable[[Deployment], float],
+    demand: float | None,
 ) -> float:
     """Return what all replicas give after the worst that may fail."""
     standing = [
@@ -194,7 +195,7 @@ def left(
         )
         for one in deployments
     ]
-    return left_of(standing, failures(request))
+    return left_of(standing, request, demand)
 
 
 def _demand_mismatches(
@@ -209,7 +210,7 @@ def _demand_mismatches(
         supplies[key] = lambda one: one.supplied / one.replicas
     for key, each in supplies.items():
         wanted = request.get(key)
-        supply = left(request, deployments, each)
+        supply = left(request, deployments, each, wanted)
         if wanted is not None and not _reaches(supply, wanted):
             yield _below(key, supply, wanted)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -302,7 +303,9 @@ def _certainty_mismatches(
         ]
         for name in cards
     }
-    tokens = left(request, deployments, lambda one: one.tokens_per_second_per_replica)
+    asked = request.get("throughput_tokens_per_second")
+    each = attrgetter("tokens_per_second_per_replica")
+    tokens = left(request, deployments, each, asked)
     limits = {
         name: limit
         for name, own in on.items()

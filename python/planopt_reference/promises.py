@@ -59,9 +59,20 @@ def _of_training(request: Document, deployments: Sequence[Document]) -> Iterator
     for one in deployments:
         days = one["evaluation"].get("days")
         if asked and days is not None:
-            seconds = days * _SECONDS_PER_DAY
+            seconds = delivered(request, one) + days * _SECONDS_PER_DAY
             held = seconds <= asked * (1 + _ROUNDING)
             yield _promise("deadline", asked, seconds, held=held)
+
+
+# Section 9 of training.md, "A deadline counts from the order".
+def delivered(request: Document, one: Document) -> float:
+    """Return the seconds until the last part of a cluster stands; rent is there."""
+    if request.get("procurement") == "rent":
+        return 0.0
+    card = one["candidate"]["accelerator"].partition("@")[0]
+    parts = (card, one["hardware"].get("host"), one["hardware"].get("network"))
+    waits = request.get("delivery") or {}
+    return max(float(waits.get(part, 0.0)) for part in parts)
 
 
 def judged_tpot(percentile: str | None, evaluation: Document) -> float:

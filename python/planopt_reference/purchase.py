@@ -179,7 +179,8 @@ def accelerators_bought(host: Host, *, hosts: int, used: int) -> int:
     """Return the accelerators that are bought besides those a machine comes with."""
     if host.included_accelerator is not None:
         return 0
-    return hosts * host.slots if host.whole else used
+    # Whole cards, also where these are divided.
+    return -(-(hosts * host.slots if host.whole else used) // host.slices)
 
 
 # Section 7, "Two hosts are connected directly".
@@ -320,6 +321,12 @@ def check_fit(
     if nics_per_host > room:
         message = f"{nics_per_host} NICs do not fit {host.id}, which takes {room}"
         raise PurchaseError(message)
+    needed = network.nic.pcie_generation if network and nics_per_host else 0
+    if (accelerator.pcie_generation or 0) < needed:
+        message = (
+            f"{accelerator.id} has no PCIe {needed}.0 for {network and network.id}"
+        )
+        raise PurchaseError(message)
 
 
 def unit(
@@ -401,7 +408,7 @@ def unit(
         )
         lines.extend(_network_lines(joined, machine, hosts, nics_per_host, share))
         nic_watts = hosts * nics_per_host * joined.nic.power
-    present = bought or hosts * machine.slots
+    present = bought or hosts * machine.slots // machine.slices
     around = rack_lines(
         facts,
         card,
@@ -443,7 +450,7 @@ def _rented(
         lines=(line,),
         replicas=replicas,
         hosts=hosts,
-        accelerators=hosts * machine.slots,
+        accelerators=hosts * machine.slots // machine.slices,
         switch=None,
         power_watts=0.0,
         rack_units=0.0,

@@ -10,7 +10,7 @@ from typing import Any, Final
 from planopt_reference import units
 from planopt_reference.mismatch import Mismatch
 from planopt_reference.pools import answering
-from planopt_reference.redundancy import Standing, failures, left_of
+from planopt_reference.redundancy import Standing, left_of
 
 Document = Mapping[str, Any]
 
@@ -172,7 +172,7 @@ def rate_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:
         for one, load in zip(deployments, loads, strict=True)
     ]
     # Whatever fails, those that are left answer what comes.
-    carried = left_of(standing, failures(request))
+    carried = left_of(standing, request, rate)
     if not _CARRIED * rate <= carried:
         place = "deployments[0].evaluation.under_load.requests_per_second"
         yield Mismatch(place, carried, rate, "what comes is answered")

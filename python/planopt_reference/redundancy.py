@@ -44,12 +44,38 @@ class Standing(NamedTuple):
 def failures(request: Document) -> Mapping[str, int]:
     """Return how many of each part may fail; a number alone is of hosts."""
     asked = request.get("redundancy") or {}
-    return asked if isinstance(asked, Mapping) else {"host": asked}
+    parts = asked if isinstance(asked, Mapping) else {"host": asked}
+    return {part: losses for part, losses in parts.items() if part != "loss"}
 
 
-def left_of(standing: Sequence[Standing], asked: Mapping[str, int]) -> float:
-    """Return what all replicas give after the worst of these failures."""
-    return min((_left(standing, *one) for one in asked.items()), default=_all(standing))
+def left_of(
+    standing: Sequence[Standing], request: Document, demand: float | None
+) -> float:
+    """Return what all replicas give after the worst of the failures asked for.
+
+    Where one may take no more than a share of the demand, no part is given more of it.
+    """
+    asked = failures(request)
+    left = min((_left(standing, *one) for one in asked.items()), default=_all(standing))
+    redundancy = request.get("redundancy")
+    loss = redundancy.get("loss") if isinstance(redundancy, Mapping) else None
+    if not loss or not demand:
+        return left
+    of_any = (_spread(standing, part, loss * demand) for part in asked or ("host",))
+    return min(left, *of_any)
+
+
+def _spread(standing: Sequence[Standing], part: str, most: float) -> float:
+    """Give each part as much as it may take away."""
+    carried = 0.0
+    for one in standing:
+        together = one.together(part)
+        replicas = one.units * one.replicas
+        if together:
+            carried += min(one.each * together, most) * (replicas // together)
+        else:
+            carried += one.each * replicas
+    return carried
 
 
 def failure_mismatches(plan: Document, request: Document) -> Iterator[Mismatch]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planopt_reference.certainty import kind
 from planopt_reference.mismatch import Mismatch, compared
 from planopt_reference.pools import answering
+from planopt_reference.promises import delivered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -325,7 +326,9 @@ def _other(plan: Document, request: Document, own: Offer, other: Document) -> Of
     """Return an alternative, with the plan's room by the speed of its steps."""
     card, parts = other["candidate"]["accelerator"], _parts(other["bill_of_materials"])
     if plan.get("kind") == "training":
-        return Offer(parts, [(card, _in_time(request, other["days"]), None)], None)
+        return Offer(
+            parts, [(card, _in_time(request, other, other["days"]), None)], None
+        )
     rooms = [room for _, room, _ in own.runs if room is not None]
     speed = "tokens_per_second_per_user"
     answers = answering(plan["deployments"])
@@ -337,11 +340,13 @@ def _other(plan: Document, request: Document, own: Offer, other: Document) -> Of
 
 def _run(plan: Document, request: Document) -> Offer:
     (one,) = plan["deployments"]
-    room = _in_time(request, one["evaluation"]["days"])
+    room = _in_time(request, one, one["evaluation"]["days"])
     card = one["candidate"]["accelerator"]
     return Offer(_parts(plan["bill_of_materials"]), [(card, room, None)], None)
 
 
-def _in_time(request: Document, days: float) -> float | None:
+def _in_time(request: Document, one: Document, days: float) -> float | None:
     deadline: float | None = request.get("deadline_seconds")
-    return deadline / _SECONDS_PER_DAY / days if deadline else None
+    if not deadline:
+        return None
+    return (deadline - delivered(request, one)) / _SECONDS_PER_DAY / days

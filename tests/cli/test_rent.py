@@ -223,6 +223,27 @@ def test_owning_breaks_even_on_the_day_that_it_says() -> None:
     assert 0 < ways.break_even_duty < 1
 
 
+def test_rents_that_fall_put_it_off_or_away() -> None:
+    ways = solve(acquire="both", regained="100%").rent_or_buy
+    falling = solve(acquire="both", regained="100%", price_drift="20%").rent_or_buy
+    gone = solve(acquire="both", regained="100%", price_drift="80%").rent_or_buy
+
+    assert ways is not None
+    assert falling is not None
+    assert gone is not None
+    assert falling.rent == ways.rent
+    assert falling.buy is not None
+    assert ways.rent is not None
+    days = falling.break_even_days or 0.0
+    assert days > (ways.break_even_days or 0.0)
+    fall = -math.log(0.8) / 365
+    rent = 24 * ways.rent.usd_per_hour * (1 - math.exp(-fall * days)) / fall
+    written_off = falling.buy.price_usd / (falling.years * 8760)
+    running = 24 * days * (falling.buy.usd_per_hour - written_off)
+    assert falling.buy.price_usd + running == pytest.approx(rent)
+    assert gone.break_even_days is None
+
+
 def test_stock_and_purchase_money_send_the_rest_to_the_cloud() -> None:
     options: dict[str, Any] = {
         "throughput": "40000tok/s",

@@ -116,7 +116,8 @@ def possible(units: list[Unit], counts: tuple[int, ...], limits: Limits) -> bool
     users, tokens = (
         min(
             (
-                whole - sum(sorted(parts(units, counts, part, name))[::-1][:losses])
+                whole
+                - sum(sorted(parts(units, counts, part, name))[::-1][: int(losses)])
                 for part, losses in limits.redundancy.items()
             ),
             default=whole,

@@ -121,7 +121,7 @@ def builds(units: Sequence[Unit], limits: Limits, most: int) -> tuple[Alternativ
 
 
 def undominated(
-    units: Sequence[Unit], redundancy: Mapping[str, int] | None = None
+    units: Sequence[Unit], redundancy: Mapping[str, float] | None = None
 ) -> list[Unit]:
     may_fail = msgspec.json.encode(redundancy or {})
     return [units[row] for row in rows(units).undominated(may_fail)]

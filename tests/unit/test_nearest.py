@@ -86,6 +86,8 @@ NO_LIMITS = {
         "staff",
         "cost_line",
         "carbon",
+        "delivery",
+        "price_drift",
     ),
     # Other kinds of questions.
     *("neighbours", "repeat", "lifetime", "away", "islands", "inner_steps", "marginal"),

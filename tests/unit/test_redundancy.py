@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 import planopt
+from planopt.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,3 +137,61 @@ def test_more_than_one_kind_under_a_load() -> None:
         "device": 6,
         "host": 1,
     }
+
+
+def largest(plan: Plan, part: str = "host") -> float:
+    """Return the share of the demand that the fullest part must carry, spread evenly.
+
+    Each carries as much as it can, and all as little as they may: the level that fills
+    them up to the demand.
+    """
+    request = plan.request
+    demand = request.throughput_tokens_per_second or request.concurrency or 0
+    sizes = sorted(gives for _, gives in parts(plan, part))
+    left, many = float(demand), len(sizes)
+    for place, size in enumerate(sizes):
+        level = left / (many - place)
+        if size >= level:
+            return level / demand
+        left -= size
+    raise AssertionError(sizes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "redundancy", "most"),
+    [
+        (ASKED, "loss:20%", 0.2),
+        (HOSTS, "host:1,loss:25%", 0.25),
+        ({**ASKED, "concurrency": None, "throughput": "900tok/s"}, "loss:30%", 0.3),
+    ],
+)
+def test_no_failure_takes_more_than_its_share(
+    asked: dict[str, Any], redundancy: str, most: float
+) -> None:
+    without = redundancy.partition("loss")[0].strip(",") or None
+    plain = planopt.solve(**asked, redundancy=without)
+    plan = planopt.solve(**asked, redundancy=redundancy)
+
+    assert plan.status == "optimal"
+    assert not planopt.verify(plan).mismatches
+    assert largest(plain) > most >= largest(plan) - 1e-9
+    assert (plan.price_usd or 0.0) > (plain.price_usd or 0.0)
+    # The one called the other.
+    forged = structs.replace(
+        plain,
+        request=structs.replace(plain.request, redundancy=plan.request.redundancy),
+    )
+    assert planopt.verify(forged).mismatches
+
+
+def test_the_share_is_kept_under_a_load() -> None:
+    asked = {**ASKED, "load": None, "concurrency": None, "request_rate": "12/s"}
+    plan = planopt.solve(**asked, redundancy="loss:34%")
+
+    assert not planopt.verify(plan).mismatches
+    assert (plan.totals.hosts or 0) >= 3
+
+
+def test_a_share_is_none_of_more_than_all() -> None:
+    with pytest.raises(InputError):
+        planopt.solve(**ASKED, redundancy="loss:120%")

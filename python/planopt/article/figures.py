@@ -242,7 +242,7 @@ def _rent_usd(inputs: Inputs, hours: float) -> float:
 def _break_even_days(inputs: Inputs) -> float:
     """Day on which a purchase with its electricity has cost as much as renting."""
     energy, rent = _energy_per_hour(inputs), _rent_usd(inputs, HOURS_PER_DAY)
-    day = break_even_days(_price(inputs), HOURS_PER_DAY * energy, rent)
+    day = break_even_days(_price(inputs), HOURS_PER_DAY * energy, rent, 0.0)
     return known(day, "the day, for renting never costs more,")
 
 

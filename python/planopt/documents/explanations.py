@@ -182,6 +182,8 @@ class RentOrBuy(Struct, frozen=True, kw_only=True):
     buy: Way | None = None
     break_even_days: float | None = None
     """Day from which on owning has cost less; none if it never does."""
+    rents_fall_a_year: float | None = None
+    """Share by which rents fall in a year until then, as `--price-drift` says."""
     break_even_duty: float | None = None
     """Share of busy hours from which on owning costs less over the years."""
     hosted_usd_per_million_tokens: float | None = None
@@ -316,6 +318,36 @@ class Scenarios(Risk, frozen=True, kw_only=True):
     """Share of the scenarios in which none of them holds."""
     regret: tuple[RiskOfPlan, ...]
     """The plan first, then its alternatives within all limits."""
+
+
+class Stage(Struct, frozen=True, kw_only=True):
+    """What is bought now, and what it comes to with what is missing later."""
+
+    demand: float
+    """Demand that it is bought for, over the one that was asked for."""
+    summary: str
+    price_usd: float
+    """At today's prices."""
+    expected_usd: float
+    """Mean over the scenarios, with what is bought or rented later."""
+    cvar95_usd: float
+    """The same of the worst twentieth."""
+    p_later: float
+    """Share of the scenarios in which something is missing."""
+
+
+class Recourse(Struct, frozen=True, kw_only=True):
+    """Buying for the demand now, or for more of it, where the rest can follow."""
+
+    way: Literal["buy", "rent"]
+    """How what is missing is come by."""
+    rent_usd: float | None = None
+    """Rent of all that was asked for over the years of the assumptions, less what
+    running it oneself would cost."""
+    best: float
+    """Demand of the stage of the least expected cost."""
+    stages: tuple[Stage, ...]
+    """The plan first."""
 
 
 class WorthMeasuring(Struct, frozen=True, kw_only=True):

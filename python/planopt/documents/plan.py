@@ -18,6 +18,7 @@ from planopt.documents.explanations import (
     Answers,
     Evidence,
     Infeasibility,
+    Recourse,
     RentOrBuy,
     Scenarios,
     Sensitivity,
@@ -33,6 +34,7 @@ from planopt.documents.parts import (
     Assumed,
     Bill,
     BillOfMaterials,
+    Hardware,
     NotConsidered,
     Objective,
     Outlasted,
@@ -111,6 +113,9 @@ class Request(Pricing, frozen=True, kw_only=True):
     """Tokens of a training run; of a range of batches, as many as the best needs."""
     deadline_seconds: float | None = None
     """Time that a training run may take, or a batch of requests."""
+    delivery: dict[str, float] = msgspec.field(default_factory=dict)
+    """Seconds until a part that is ordered stands, by id: a deadline counts from the
+    order, and less of it is left for a run."""
     seq_len: int | None = None
     """Tokens of a sequence that is trained on."""
     global_batch: int | None = None
@@ -140,6 +145,10 @@ class Request(Pricing, frozen=True, kw_only=True):
     regions: tuple[str, ...] = ()
     scenarios: int | None = None
     """Scenarios in which the plan is compared with its alternatives."""
+    price_drift: float | None = None
+    """Share by which rents fall in a year: of the break-even with owning."""
+    recourse: Literal["buy", "rent"] | None = None
+    """How what is missing later is come by, where two stages were asked about."""
     price_band: float | None = None
     """Share by which each price may be off."""
     confidence: str | None = None
@@ -166,9 +175,12 @@ class Request(Pricing, frozen=True, kw_only=True):
     sell: dict[str, float] = msgspec.field(default_factory=dict)
     """Dollars that a million tokens are sold for: of prompts (``in``) and of answers
     (``out``)."""
-    redundancy: dict[str, int] | int | None = msgspec.field(default_factory=dict)
+    redundancy: dict[str, int | float] | int | None = msgspec.field(
+        default_factory=dict
+    )
     """How many of each part (``device``, ``host``, ``switch``, ``rack``) may fail with
-    every promise still kept. Of a run its spare hosts; none where the assumptions
+    every promise still kept, and the share of what is asked that one of them may take
+    (``loss``). Of a run its spare hosts; none where the assumptions
     say."""
     datacenter: bool = False
     max_power_watts: float | None = None
@@ -186,6 +198,20 @@ class Request(Pricing, frozen=True, kw_only=True):
     """Folders laid over the bundled catalogs."""
     typed: dict[str, str] = msgspec.field(default_factory=dict)
     """Options as the user wrote them, by name."""
+
+    def delivered_seconds(self, accelerator: str, of: Hardware | None = None) -> float:
+        """Return how long the last of these parts takes to come; rent is there."""
+        if self.procurement == "rent":
+            return 0.0
+        others = () if of is None else (of.host, of.network)
+        parts = (accelerator.partition("@")[0], *others)
+        return max(self.delivery.get(part or "", 0.0) for part in parts)
+
+    def time_left(self, accelerator: str, of: Hardware | None = None) -> float | None:
+        """Return what a run on these parts has of the deadline, if there is one."""
+        if self.deadline_seconds is None:
+            return None
+        return self.deadline_seconds - self.delivered_seconds(accelerator, of)
 
     @property
     def hourly(self) -> bool:
@@ -434,6 +460,8 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
     """No two pools that were looked at are below it, at rates that none exceeds."""
     certificate: Certificate | None = None
     """What `planopt verify --proof` holds every column against, where it is optimal."""
+    recourse: Recourse | None = None
+    """What to buy now, where `--recourse` was asked for."""
     rent_or_buy: RentOrBuy | None = None
     """Both ways side by side, where renting was asked about."""
 

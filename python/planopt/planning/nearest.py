@@ -241,8 +241,11 @@ def _limit(problem: Problem, name: str) -> Limit:
     if name == "target" and problem.percentile:
         said += f" at {problem.percentile}"
     if name == "concurrency" and problem.redundancy:
-        down = (failing(*each) for each in problem.redundancy.items())
-        said += f", with {' and '.join(down)} down"
+        asked = {**problem.redundancy}
+        share = asked.pop("loss", None)
+        down = " and ".join(failing(part, int(many)) for part, many in asked.items())
+        said += f", with {down} down" if down else ""
+        said += "" if share is None else f", {share:.0%} of it lost at most"
     return Limit(name=name, value=said)
 
 
@@ -599,7 +602,9 @@ def _later(
     """Ask again with the earliest deadline that the other limits allow."""
     if fastest is None:
         return
-    days = math.ceil(fastest.days)
+    of = fastest.deployment
+    wait = question.problem.delivered_seconds(of.candidate.accelerator, of.hardware)
+    days = math.ceil(fastest.days + wait / SECONDS_PER_DAY)
     note = "the earliest that the other limits allow"
     yield from _asked(question, Edit({"deadline": f"{days}d"}, note))
 

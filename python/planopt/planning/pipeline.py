@@ -27,6 +27,7 @@ from planopt.planning.certificate import certified
 from planopt.planning.nearest import unproven, why_no_cluster, why_no_purchase
 from planopt.planning.pools import better_of
 from planopt.planning.question import REACH, TOLD, ServingQuestion, TrainingQuestion
+from planopt.planning.recourse import with_recourse
 from planopt.planning.rent_or_buy import rent_or_buy, renting
 from planopt.planning.risk import certain, priced, run_to, served_to, with_scenarios
 from planopt.planning.sensitivity import (
@@ -265,6 +266,7 @@ class Serving:
         plan = with_scenarios(made_from(plan, question.catalog), question)
         if question.is_wide:
             return plan
+        plan = with_recourse(plan, question, lambda other: self._held(other, reach))
         return priced(plan, question, lambda other: self._price(other, reach))
 
     def _price(self, question: ServingQuestion, reach: float) -> float | None:

@@ -38,7 +38,7 @@ def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
         rented = question.about(procurement="rent").best()
     if any(each.hardware.terms for each in chosen.deployments):
         owned = question.about(procurement="own").best()
-    cost = question.catalog.cost
+    cost, falls = question.catalog.cost, question.problem.price_drift
     told = RentOrBuy(
         years=cost.years,
         duty=cost.duty,
@@ -50,8 +50,10 @@ def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:
         return told
     return replace(
         told,
-        break_even_days=_break_even_days(cost, rented, owned),
-        break_even_duty=_break_even_duty(cost, rented, owned),
+        break_even_days=_break_even_days(cost, rented, owned, falls or 0.0),
+        # Of rents that stay what they are.
+        break_even_duty=None if falls else _break_even_duty(cost, rented, owned),
+        rents_fall_a_year=falls,
     )
 
 
@@ -64,13 +66,16 @@ def _way(build: Build | None) -> Way | None:
 
 
 def _break_even_days(
-    cost: CostAssumptions, rented: Build, owned: Build
+    cost: CostAssumptions, rented: Build, owned: Build, falls: float
 ) -> float | None:
     """Day on which the purchase and its running cost are what rent has come to."""
     written_off = owned.price_usd / (price_of_an_hourly_dollar(cost) or float("inf"))
     running = owned.usd_per_hour - written_off
     return native_break_even_days(
-        owned.price_usd, running * HOURS_PER_DAY, rented.usd_per_hour * HOURS_PER_DAY
+        owned.price_usd,
+        running * HOURS_PER_DAY,
+        rented.usd_per_hour * HOURS_PER_DAY,
+        falls,
     )
 
 

@@ -8,7 +8,7 @@ of each alternative may be, and what each carries of the demand.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -81,8 +81,9 @@ def served_to(question: ServingQuestion, chosen: Build, kind: Kind) -> float | N
 
 def run_to(question: TrainingQuestion, chosen: TrainingBuild) -> float | None:
     """Tell the same of a run."""
-    deadline = question.problem.deadline_seconds
-    return None if deadline is None else deadline / SECONDS_PER_DAY / chosen.days
+    of = chosen.deployment
+    left = question.problem.time_left(of.candidate.accelerator, of.hardware)
+    return None if left is None else left / SECONDS_PER_DAY / chosen.days
 
 
 def _of_steps(question: ServingQuestion, chosen: Build, kind: Kind) -> Iterator[float]:
@@ -215,35 +216,45 @@ def with_scenarios(plan: PlanT, question: AnyQuestion) -> PlanT:
 
 def _put_up(question: AnyQuestion, offers: Sequence[_Offer]) -> dict[str, object]:
     """Put plans up, with parts and kinds by their places."""
-    bills = [
+    parts, lines = parts_of(
         [line for line in each.bill if line.price_usd and not line.owned]
         for each in offers
-    ]
-    parts = sorted({(line.kind, line.id) for bill in bills for line in bill})
+    )
     names = sorted({card for each in offers for card, _, _ in each.runs})
     found = kinds(question.catalog, question.problem, names)
     return {
-        "parts": [
-            (f"{kind}/{id_}", kind in _OF_MEMORY_AND_WAFERS) for kind, id_ in parts
-        ],
+        "parts": parts,
         "kinds": [
             (name, median(found[name]), found[name].low, found[name].high)
             for name in names
         ],
         "plans": [
             {
-                "lines": [
-                    (parts.index((line.kind, line.id)), line.price_usd) for line in bill
-                ],
+                "lines": own,
                 "runs": [
                     (names.index(card), room, carried)
                     for card, room, carried in each.runs
                 ],
                 "most": each.most,
             }
-            for each, bill in zip(offers, bills, strict=True)
+            for each, own in zip(offers, lines, strict=True)
         ],
     }
+
+
+def parts_of(
+    bills: Iterable[Sequence[BomLine]],
+) -> tuple[list[tuple[str, bool]], list[list[tuple[int, float]]]]:
+    """Name the parts of bills, and put each bill as their places and dollars."""
+    all_ = [*bills]
+    parts = sorted({(line.kind, line.id) for bill in all_ for line in bill})
+    place = {part: number for number, part in enumerate(parts)}
+    lines = [
+        [(place[line.kind, line.id], line.price_usd or 0.0) for line in bill]
+        for bill in all_
+    ]
+    named = [(f"{kind}/{id_}", kind in _OF_MEMORY_AND_WAFERS) for kind, id_ in parts]
+    return named, lines
 
 
 def _worth(
@@ -361,14 +372,18 @@ def _most(plan: Plan, users: int | None) -> float | None:
 
 def _run(plan: TrainingPlan) -> Iterator[_Offer]:
     """Put runs up: each has its deadline, and nothing more to carry."""
-    deadline, own = plan.request.deadline_seconds, plan.deployments[0]
-    first = THE_PLAN, own.candidate, own.evaluation.days, plan.bill_of_materials
+    own = plan.deployments[0]
+    first = (THE_PLAN, own.candidate, own.hardware, own.evaluation.days)
     others = (
-        (each.summary, each.candidate, each.days, each.bill_of_materials)
+        (each.summary, each.candidate, each.hardware, each.days, each.bill_of_materials)
         for each in filter(is_within, plan.alternatives)
     )
-    for summary, candidate, days, bill in (first, *others):
+    for summary, candidate, of, days, bill in (
+        (*first, plan.bill_of_materials),
+        *others,
+    ):
         if candidate is not None:
-            room = deadline / SECONDS_PER_DAY / days if deadline and days else None
+            left = plan.request.time_left(candidate.accelerator, of)
+            room = left / SECONDS_PER_DAY / days if left and days else None
             runs = [(candidate.accelerator, room, None)]
             yield _Offer(summary=summary, candidate=candidate, bill=bill, runs=runs)

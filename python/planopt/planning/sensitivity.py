@@ -359,8 +359,10 @@ def _wider(problem: Problem) -> Iterator[tuple[str, Edit]]:
         yield f"own:{part}", Edit({"own": {**problem.own, part: number + 1}}, "+1")
     if problem.concurrency > 1:
         yield "concurrency", Edit({"concurrency": problem.concurrency - 1}, "-1")
-    for part, number in sorted(problem.redundancy.items()):
-        fewer = {**problem.redundancy, part: number - 1}
+    for part, losses in sorted(problem.redundancy.items()):
+        if part == "loss":
+            continue
+        fewer = {**problem.redundancy, part: losses - 1}
         yield f"redundancy:{part}", Edit({"redundancy": fewer}, "-1")
     if target := problem.target:
         slower = Edit({"target": target * (1 - SHARE)}, f"-{target * SHARE:g} tok/s")

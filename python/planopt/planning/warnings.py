@@ -174,10 +174,12 @@ def _without_licence(catalog: Catalog, accelerator: str) -> Iterator[str]:
 def _late_run(
     question: TrainingQuestion, chosen: TrainingBuild
 ) -> Iterator[PlanWarning]:
-    deadline = question.problem.deadline_seconds
-    if deadline is None:
+    of, problem = chosen.deployment, question.problem
+    left = problem.time_left(of.candidate.accelerator, of.hardware)
+    if left is None or problem.deadline_seconds is None:
         return
-    asked = deadline / SECONDS_PER_DAY
+    asked = left / SECONDS_PER_DAY
+    wait = problem.deadline_seconds / SECONDS_PER_DAY - asked
     spare = asked / chosen.days - 1
     days = chosen.evaluation.intervals.get("days")
     if days is not None and days.high > asked:
@@ -187,8 +189,8 @@ def _late_run(
                 f"the {days.level:.0%} interval of the run, {span(days.low)} to "
                 f"{span(days.high)}, straddles the deadline of {span(asked)}"
             ),
-            help=f"`--deadline {asked / (days.high / chosen.days):.3g}d` asks for a "
-            "plan whose interval clears it",
+            help=f"`--deadline {wait + asked * chosen.days / days.high:.3g}d` asks for "
+            "a plan whose interval clears it",
         )
     elif spare < LOW_MARGIN:
         yield PlanWarning(

@@ -210,7 +210,29 @@ def _ways(
             [*_left(offer, name, demand, supplied, failure, parts)]
             for failure, parts in zip(offer.failures, of_part, strict=True)
         )
-        yield from product(*after)
+        spread = (
+            _spread(offer, name, demand, supplied, failure, parts)
+            for failure, parts in zip(offer.failures, of_part, strict=True)
+            if failure.share
+        )
+        yield from product(*after, *([row] for row in spread))
+
+
+def _spread(
+    offer: Offer,
+    name: str,
+    demand: Fraction,
+    supplied: Sequence[Fraction],
+    failure: Failure,
+    of_part: Sequence[Fraction],
+) -> Row:
+    """Row of what carries a demand, no part more of it than it may take away."""
+    most = exact(failure.share) * demand
+    carried = [
+        parts * min(each, most) if parts else whole
+        for whole, parts, each in zip(supplied, failure.parts, of_part, strict=True)
+    ]
+    return at_least(name, carried, demand, offer.uppers)
 
 
 def _left(

@@ -47,8 +47,8 @@ class Limits:
     # Parts that are there already, by id: no more of them are free.
     owned: Mapping[str, int] = field(default_factory=dict)
     # How many of each part (device, host, switch, rack), whichever they are, may fail
-    # with all that is asked still given.
-    redundancy: Mapping[str, int] = field(default_factory=dict)
+    # with all that is asked still given; and the share of it that one may take (loss).
+    redundancy: Mapping[str, float] = field(default_factory=dict)
     # Upper limit of purchase money, where prices are those of an hour.
     capital_micro_usd: int | None = None
 
@@ -112,6 +112,8 @@ class Failure(Struct, frozen=True):
 
     domain: str
     losses: int
+    share: float
+    """Of the demand, the most that one may take; 0 where that is not bounded."""
     parts: tuple[int, ...]  # Of each row; 0 where nothing of it fails
     part_users: tuple[int, ...]
     part_tokens: tuple[float, ...]

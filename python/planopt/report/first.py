@@ -218,8 +218,9 @@ def times(layout: str) -> str:
 
 def promises(plan: Plan | TrainingPlan) -> Table:
     """Show asked, predicted and the interval of each, on an axis of its own."""
-    known = plan.deployments[0].evaluation.intervals
-    rows = [_promise(each, ends_of(known.get("days"))) for each in plan.promises]
+    of = plan.deployments[0].evaluation
+    run, lasts = ends_of(of.intervals.get("days")), getattr(of, "days", None)
+    rows = [_promise(each, run, lasts) for each in plan.promises]
     return predictions("PROMISE", [*_unasked(plan), *rows])
 
 
@@ -244,7 +245,10 @@ def ends_of(interval: Interval | None) -> tuple[float, float] | None:
     return None if interval is None else (interval.low, interval.high)
 
 
-def _promise(of: Promise, run: tuple[float, float] | None) -> Prediction:
+def _promise(
+    of: Promise, run: tuple[float, float] | None, lasts: float | None
+) -> Prediction:
+    """Predict what was asked for; a run of so many days may wait for its parts."""
     ends = None if of.low is None or of.high is None else (of.low, of.high)
     at = f", {of.percentile}" if of.percentile else ""
     predicted = of.predicted
@@ -258,6 +262,8 @@ def _promise(of: Promise, run: tuple[float, float] | None) -> Prediction:
         case "deadline":
             took = predicted and predicted / SECONDS_PER_DAY
             asked = of.asked / SECONDS_PER_DAY
+            if run and took and lasts:
+                run = (took - lasts + run[0], took - lasts + run[1])
             return Prediction("days", took, ends or run, asked, days, "≤")
         case "concurrency":
             exact = None if predicted is None else (predicted, predicted)
@@ -304,6 +310,9 @@ def _outlasted(plan: Plan) -> list[Parts]:
         f"{count(each.replicas_left)} of {all_of_them} replicas left"
         for each in plan.failures
     ]
+    asked = plan.request.redundancy
+    if isinstance(asked, dict) and (most := asked.get("loss")):
+        said.append(f"none carries more than {most:.0%} of what is asked")
     if any(each.domain == "rack" for each in plan.failures):
         said.append("no two units in one rack")
     return some("Failures", said)
@@ -362,6 +371,8 @@ def _rented(plan: Plan) -> list[Block]:
     pays = (
         "owning never pays" if after is None else f"break-even after {count(after)} d"
     )
+    falls = ways.rents_fall_a_year
+    pays += f" at rents {falls:.0%} lower each year" if falls else ""
     rent, own = (money_per_hour(each.usd_per_hour) for each in (ways.rent, ways.buy))
     return [Parts("Rent", [f"{rent} rented", f"{own} owned", pays])]
 
@@ -471,6 +482,7 @@ def _sureness(plan: PlanDocument) -> list[Parts]:
         "Evidence": said,
         "Chance": chance,
         "Scenarios": _scenarios(plan.scenarios),
+        "Recourse": _recourse(plan),
         "Measure": _worth(plan),
     }
     return [Parts(label, parts) for label, parts in lines.items() if parts]
@@ -486,6 +498,24 @@ def _scenarios(told: Scenarios | None) -> list[str]:
         f"best in ~{told.p_best:.0%} of {count(told.drawn)}",
         f"holds in ~{told.p_holds:.0%}",
         *(f"{at} {money(usd, rough=True, whole=True)}" for at, usd in costs.items()),
+    ]
+
+
+def _recourse(plan: PlanDocument) -> list[str]:
+    """Say for how much of the demand to buy now, and what the rest comes to."""
+    told = plan.recourse if isinstance(plan, Plan) else None
+    if told is None:
+        return []
+    best = min(told.stages, key=lambda stage: stage.expected_usd)
+    now, own = (
+        money(each.expected_usd, rough=True, whole=True)
+        for each in (best, told.stages[0])
+    )
+    later = {"buy": "bought", "rent": "rented"}[told.way]
+    return [
+        f"buy for {told.best:.0%} of the demand now",
+        f"{now} expected with what is {later} later",
+        *([] if best is told.stages[0] else [f"the plan {own}"]),
     ]
 
 

@@ -361,6 +361,8 @@ def _from_whom(ways: RentOrBuy) -> str:
 
 def _break_even(ways: RentOrBuy) -> str:
     span = f"over {ways.years:g} years, busy {ways.duty:.0%} of the time"
+    if ways.rents_fall_a_year:
+        span += f", rents {ways.rents_fall_a_year:.0%} lower each year"
     if ways.rent is None or ways.buy is None:
         return f"compared {span}"
     if ways.break_even_days is None:

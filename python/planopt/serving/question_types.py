@@ -32,8 +32,9 @@ class Problem(Market, frozen=True, kw_only=True):
     """When requests come; none where steps are judged, and no load."""
     session_load: dict[str, object] | None = None
     """How the turns of sessions follow each other, where users are these."""
-    redundancy: dict[str, int]
-    """What may fail with every promise still kept, by part."""
+    redundancy: dict[str, int | float]
+    """What may fail with every promise still kept, by part; and the share of what is
+    asked that one of them may take (``loss``)."""
     overlap: str
     steps: bool = False
     """Whether to say what one step of each limit is worth."""

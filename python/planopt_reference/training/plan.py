@@ -23,6 +23,7 @@ from planopt_reference.outlays import (
     outlay_mismatches,
     peak_mismatches,
 )
+from planopt_reference.promises import delivered
 from planopt_reference.remarks import run_remarks
 from planopt_reference.scenarios import scenario_mismatches
 from planopt_reference.training.batches import batch_mismatches
@@ -127,7 +128,7 @@ def training_plan_mismatches(
         )
     height = bought.rack_units / facts.assumptions.cost.rack_units
     totals = {
-        "deadline_seconds": hours * SECONDS_PER_HOUR,
+        "deadline_seconds": delivered(request, table) + hours * SECONDS_PER_HOUR,
         "budget_usd": price / MICRO_USD_PER_USD,
         "max_power_watts": bought.power_watts,
         "max_racks": height,
@@ -136,7 +137,8 @@ def training_plan_mismatches(
     yield from _limit_mismatches(request, totals, bought)
     name = table["candidate"]["accelerator"]
     deadline = request.get("deadline_seconds")
-    limits = {name: deadline / totals["deadline_seconds"]} if deadline else {}
+    wait = delivered(request, table)
+    limits = {name: (deadline - wait) / (hours * SECONDS_PER_HOUR)} if deadline else {}
     known = kind(facts, request, name)
     if deadline and limits[name] < known.slower(share(request.get("confidence"))) * (
         1 - RELATIVE_TOLERANCE

@@ -119,10 +119,16 @@ mod _native {
         serving::tokens_per_second(batch, in_flight, quantity::Seconds(step_seconds))
     }
 
-    /// Day on which a purchase has cost as much as renting, if it ever does.
+    /// Day on which a purchase has cost as much as renting, whose price falls by a share a year, if it
+    /// ever does.
     #[pyfunction]
-    fn break_even_days(price_usd: f64, own_usd_per_day: f64, rent_usd_per_day: f64) -> Option<f64> {
-        cost::break_even_days(price_usd, own_usd_per_day, rent_usd_per_day)
+    fn break_even_days(
+        price_usd: f64,
+        own_usd_per_day: f64,
+        rent_usd_per_day: f64,
+        fall_a_year: f64,
+    ) -> Option<f64> {
+        cost::break_even_days(price_usd, own_usd_per_day, rent_usd_per_day, fall_a_year)
     }
 
     /// Share of busy hours at which owning costs as much as renting; both rates of a busy hour.
@@ -317,6 +323,17 @@ mod _native {
     #[pyfunction]
     fn scenarios(asked: &[u8]) -> PyResult<Vec<u8>> {
         crate::json::written(&plan::scenarios::compare(&crate::json::read(asked)?))
+    }
+
+    /// Compares what may be bought now, with what is bought or rented later, as JSON.
+    ///
+    /// Raises
+    /// ------
+    /// `ValueError`
+    ///     If the question is something else.
+    #[pyfunction]
+    fn recourse(asked: &[u8]) -> PyResult<Vec<u8>> {
+        crate::json::written(&plan::scenarios::recourse(&crate::json::read(asked)?))
     }
 
     /// The table of options as JSON.

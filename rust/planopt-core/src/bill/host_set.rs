@@ -40,13 +40,14 @@ impl<'a> HostSet<'a> {
         self.hosts + self.spares
     }
 
-    /// Accelerators that come with them.
+    /// Accelerators that come with them: whole cards, also where these are divided.
     pub fn accelerators_bought(&self) -> u32 {
         let host = self.hardware.host;
         if host.whole || host.includes.is_some() {
             self.hosts_bought() * host.slots
         } else {
-            self.accelerators + self.spares * self.slots
+            let slices = self.hardware.accelerator.slices;
+            (self.accelerators + self.spares * self.slots).div_ceil(slices)
         }
     }
 

@@ -131,7 +131,7 @@ pub(super) fn joining<'a>(
         if let Some(cable) = cable
             && many > 0
         {
-            line(Part::Cable(cable), many, Some(cable.price));
+            line(Part::Cable(cable), many, Some(cable.price?));
         }
     }
     Some(())

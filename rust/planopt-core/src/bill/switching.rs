@@ -61,7 +61,8 @@ impl<'a> Switching<'a> {
     /// The cheapest switches of a network that join so many NICs.
     pub fn cheapest(network: &'a Network, ends: u32) -> Option<Self> {
         let uplink = network.between_switches();
-        let uplink = uplink.map_or(MicroUsd::ZERO, |cable| cable.price);
+        let uplink = uplink.and_then(|cable| cable.price);
+        let uplink = uplink.unwrap_or(MicroUsd::ZERO);
         let all = network.switches.iter();
         all.flat_map(|switch| Self::trees(switch, ends, network.oversubscription))
             .min_by_key(|all| {

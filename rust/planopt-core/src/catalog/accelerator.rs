@@ -1,9 +1,9 @@
 //! `accelerators/ID.toml`.
 
 use super::condition::{Condition, Offered};
-use super::entities::{Accelerator, Peak, PeerToPeer, ScaleUp};
+use super::entities::{Accelerator, Peak, PeerToPeer, Profile, ScaleUp};
 use super::fields::Fields;
-use crate::quantity::Watts;
+use crate::quantity::{Seconds, Watts};
 
 /// How accelerators are built, and with it which hosts they fit.
 pub(super) const FORM_FACTORS: &[&str] = &[
@@ -38,6 +38,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
     // Told by `describe`; nothing is computed from these.
     let _: u32 = fields.positive("year");
     let _: Option<Watts> = fields.optional("idle_power", Fields::quantity);
+    let _: Option<Seconds> = fields.optional("delivery", Fields::quantity);
     let pcie = fields.optional("pcie", |fields, key| {
         fields.section(key, |pcie| {
             (pcie.positive("generation"), pcie.positive("lanes"))
@@ -46,6 +47,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
     Accelerator {
         id,
         limited_from: None,
+        slices: 1,
+        profiles: fields.sections("mig", profile),
         name,
         vendor,
         family,
@@ -74,6 +77,15 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
         },
     }
     .bought(Condition::New)
+}
+
+fn profile(fields: &mut Fields<'_>) -> Profile {
+    Profile {
+        name: fields.text("profile"),
+        memory: [fields.positive("memory"), fields.positive("memory_of")],
+        compute: [fields.positive("compute"), fields.positive("compute_of")],
+        instances: fields.positive("instances"),
+    }
 }
 
 fn peak(fields: &mut Fields<'_>) -> Peak {

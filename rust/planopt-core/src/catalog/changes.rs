@@ -158,7 +158,8 @@ impl Catalog {
         Ok(accelerator.limited(name, limit, speed))
     }
 
-    /// The same catalog with one accelerator more: `name` is an id and a power limit.
+    /// The same catalog with one accelerator more: `name` is an id and a power limit, or a profile of
+    /// instances that a card is divided into.
     ///
     /// # Errors
     ///
@@ -173,8 +174,12 @@ impl Catalog {
                 .value(name)
                 .accepted(format!("such as {id}@300W"))
         });
-        let known = self.accelerator(id);
-        let limited = known.and_then(|_| self.limited(id, Watts(watts?), name))?;
+        let known = self.accelerator(id)?;
+        let mut profiles = known.profiles.iter();
+        let limited = match profiles.find(|own| own.name == limit) {
+            Some(profile) => known.divided(profile, name),
+            None => self.limited(id, Watts(watts?), name)?,
+        };
         let mut catalog = self.clone();
         if let Some(entry) = self.accelerators.get(id) {
             let mut entry = entry.clone();
@@ -218,7 +223,7 @@ impl Network {
         }
         let cables = self.cable.iter_mut().chain(&mut self.uplink);
         for cable in cables.filter(|each| each.id == id) {
-            cable.price = price;
+            cable.price = Some(price);
         }
     }
 }

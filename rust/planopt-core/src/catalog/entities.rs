@@ -69,8 +69,12 @@ impl ScaleUp {
 pub struct Accelerator {
     /// Catalog id.
     pub id: String,
-    /// Catalog id of what it is without a power limit, where it has one.
+    /// Catalog id of what it is without a power limit, or whole, where it is less.
     pub limited_from: Option<String>,
+    /// How many of it there are on a card: more than one where cards are divided (MIG).
+    pub slices: u32,
+    /// How a card can be divided.
+    pub profiles: Vec<Profile>,
     /// Full name.
     pub name: String,
     /// Vendor.
@@ -322,6 +326,8 @@ pub struct Nic {
     pub name: String,
     /// Draw.
     pub power: Watts,
+    /// PCIe that it needs for its rate; accelerators of an older one do not use it.
+    pub pcie_generation: Option<u32>,
     /// Price.
     pub price: Option<MicroUsd>,
 }
@@ -352,8 +358,8 @@ pub struct Cable {
     pub id: String,
     /// Full name.
     pub name: String,
-    /// Price.
-    pub price: MicroUsd,
+    /// Price; without it nothing over the network can be bought.
+    pub price: Option<MicroUsd>,
 }
 
 /// A link across hosts with the parts that make it.
@@ -449,6 +455,31 @@ impl Accelerator {
         self.limited_from.as_deref().unwrap_or(&self.id)
     }
 
+    /// One of the instances that a card is divided into: no link joins them, and none reads another
+    /// one's memory.
+    pub(crate) fn divided(&self, profile: &Profile, name: &str) -> Self {
+        let share = |[some, all]: [u32; 2]| f64::from(some) / f64::from(all);
+        let memory = share(profile.memory);
+        Self {
+            id: name.to_owned(),
+            limited_from: Some(self.id.clone()),
+            slices: profile.instances,
+            profiles: Vec::new(),
+            name: format!("{} as {} x {}", self.name, profile.instances, profile.name),
+            memory: self.memory * memory,
+            memory_bandwidth: self.memory_bandwidth * memory,
+            l2_cache: self.l2_cache.map(|cache| cache * memory),
+            peak: self.peak.times(share(profile.compute)),
+            power: self
+                .power
+                .map(|power| power * (1.0 / f64::from(profile.instances))),
+            min_power: None,
+            scale_up: None,
+            peer_to_peer: PeerToPeer::No,
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn limited(&self, name: &str, power: Watts, speed: f64) -> Self {
         Self {
             id: name.to_owned(),
@@ -459,6 +490,19 @@ impl Accelerator {
             ..self.clone()
         }
     }
+}
+
+/// Instances of a card that is divided into equal ones: the names and shares that its vendor gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Name, such as `1g.10gb`.
+    pub name: String,
+    /// Share of memory, its bandwidth and cache: so many of so many parts.
+    pub memory: [u32; 2],
+    /// Share of the multiprocessors.
+    pub compute: [u32; 2],
+    /// Instances of a card.
+    pub instances: u32,
 }
 
 impl Peak {

@@ -20,6 +20,12 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Network {
 }
 
 impl Network {
+    /// Whether its NICs and cables have a price, so that hosts can be joined.
+    pub(crate) fn is_sold(&self) -> bool {
+        let mut cables = self.cable.iter().chain(&self.uplink);
+        self.nic.price.is_some() && cables.all(|cable| cable.price.is_some())
+    }
+
     /// What joins its switches.
     pub(crate) fn between_switches(&self) -> Option<&Cable> {
         self.uplink.as_ref().or(self.cable.as_ref())
@@ -31,6 +37,7 @@ fn nic(fields: &mut Fields<'_>) -> Nic {
         id: fields.text("id"),
         name: fields.text("name"),
         power: fields.quantity("power"),
+        pcie_generation: fields.optional("pcie_generation", Fields::positive),
         price: fields.optional("price", Fields::price),
     }
 }
@@ -51,6 +58,6 @@ fn cable(fields: &mut Fields<'_>) -> Cable {
     Cable {
         id: fields.text("id"),
         name: fields.text("name"),
-        price: fields.price("price"),
+        price: fields.optional("price", Fields::price),
     }
 }

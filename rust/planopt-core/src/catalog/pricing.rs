@@ -137,7 +137,7 @@ impl Network {
             switch.price = switch.price.map(scale);
         }
         for cable in self.cable.iter_mut().chain(&mut self.uplink) {
-            cable.price = scale(cable.price);
+            cable.price = cable.price.map(scale);
         }
     }
 }

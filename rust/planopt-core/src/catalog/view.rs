@@ -89,7 +89,7 @@ impl Catalog {
         let Some(own) = self.networks.get(id).and_then(|own| rate(&own.entity)) else {
             return Default::default();
         };
-        let sold = known.filter(|network| network.nic.price.is_some());
+        let sold = known.filter(|network| network.is_sold());
         let rated: Vec<_> = sold
             .filter_map(|network| Some((rate(network)?, network.id.as_str())))
             .collect();

@@ -138,11 +138,47 @@ pub fn rent(usd_per_hour: f64, hours: f64, duty: f64) -> f64 {
     usd_per_hour * hours * duty
 }
 
-/// Day on which a purchase with its running cost has cost as much as renting, if it ever does.
-pub fn break_even_days(price_usd: f64, own_usd_per_day: f64, rent_usd_per_day: f64) -> Option<f64> {
+/// Day on which a purchase with its running cost has cost as much as renting, if it ever does; rents
+/// fall by a share a year, evenly.
+pub fn break_even_days(
+    price_usd: f64,
+    own_usd_per_day: f64,
+    rent_usd_per_day: f64,
+    fall_a_year: f64,
+) -> Option<f64> {
     let saved_per_day = rent_usd_per_day - own_usd_per_day;
-    (saved_per_day > 0.0).then(|| price_usd / saved_per_day)
+    if saved_per_day <= 0.0 {
+        return None;
+    }
+    let at_once = price_usd / saved_per_day;
+    if fall_a_year <= 0.0 {
+        return Some(at_once);
+    }
+    let fall = -(1.0 - fall_a_year).ln() / (HOURS_PER_YEAR / 24.0);
+    let saved =
+        |day: f64| rent_usd_per_day * -(-fall * day).exp_m1() / fall - own_usd_per_day * day;
+    // Beyond the last day on which rent is the dearer of the two nothing more is saved.
+    let last = (rent_usd_per_day / own_usd_per_day).ln() / fall;
+    let (mut low, mut high) = (at_once, last.min(LONGEST_DAYS));
+    if saved(high) < price_usd {
+        return None;
+    }
+    for _ in 0..HALVINGS {
+        let day = low.midpoint(high);
+        if saved(day) < price_usd {
+            low = day;
+        } else {
+            high = day;
+        }
+    }
+    Some(high)
 }
+
+/// A century: nobody waits longer for a purchase to pay.
+const LONGEST_DAYS: f64 = 36_500.0;
+
+/// Of a century: what is left is below a millionth of a day.
+const HALVINGS: u32 = 60;
 
 /// Share of busy hours from which on owning costs no more than renting: owning costs `fixed` in
 /// any hour and `energy` more in a busy one, renting `rent` in a busy one alone. None if even
@@ -216,7 +252,23 @@ mod tests {
 
     #[test]
     fn a_purchase_breaks_even_only_where_renting_costs_more() {
-        close(break_even_days(2200.0, 1.0, 12.0).unwrap_or(0.0), 200.0);
-        assert_eq!(break_even_days(2200.0, 12.0, 12.0), None);
+        close(
+            break_even_days(2200.0, 1.0, 12.0, 0.0).unwrap_or(0.0),
+            200.0,
+        );
+        assert_eq!(break_even_days(2200.0, 12.0, 12.0, 0.0), None);
+    }
+
+    /// Rent of 365 dollars in the first year at an even fall of a half a year: after a year the sum is
+    /// 365 * 0.5 / ln 2, and never more than 365 / ln 2.
+    #[test]
+    fn falling_rents_put_it_off_or_away() {
+        let year = 365.0 * 0.5 / 2.0_f64.ln();
+        close(break_even_days(year, 0.0, 1.0, 0.5).unwrap_or(0.0), 365.0);
+        assert_eq!(break_even_days(2.1 * year, 0.0, 1.0, 0.5), None);
+        // Rent is below what owning costs from the first year's end on.
+        let day = break_even_days(year - 182.6, 0.5, 1.0, 0.5);
+        assert!(day.is_some_and(|day| (300.0..365.0).contains(&day)));
+        assert_eq!(break_even_days(year - 182.4, 0.5, 1.0, 0.5), None);
     }
 }

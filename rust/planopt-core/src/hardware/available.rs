@@ -168,7 +168,7 @@ impl<'a> Space<'a> {
             .iter()
             .filter(|_| !selection.within_host)
             .filter(|network| listed(&selection.networks, &network.id))
-            .filter(|network| network.nic.price.is_some())
+            .filter(|network| network.is_sold())
             .flat_map(|network| {
                 network.nics_per_host.iter().filter_map(|&nics_per_host| {
                     Some((*network, inventory.line(network, nics_per_host)?))

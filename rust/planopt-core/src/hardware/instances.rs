@@ -200,6 +200,7 @@ impl Instances {
                     id: host.id.clone(),
                     name: host.name.clone(),
                     power: Watts::ZERO,
+                    pcie_generation: None,
                     price: Some(MicroUsd::ZERO),
                 },
                 switches: Vec::new(),

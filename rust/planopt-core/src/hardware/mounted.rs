@@ -27,7 +27,7 @@ impl<'a> Inventory<'a> {
         Some(System {
             accelerator,
             host,
-            slots,
+            slots: slots * accelerator.slices,
             pcie: self.pcie(accelerator, host)?,
             all_reduce_bus: bus_of_class(accelerator, host, &assumptions.pcie_all_reduce),
             network: None,
@@ -36,7 +36,7 @@ impl<'a> Inventory<'a> {
     }
 }
 
-/// Accelerators that a host takes by its slots, by their width and by its power supply. A board or
+/// Cards that a host takes by its slots, by their width and by its power supply. A board or
 /// a complete machine was built for what it holds.
 fn slots_for(host: &Host, accelerator: &Accelerator) -> u32 {
     if host.whole || host.includes.is_some() {
@@ -49,7 +49,8 @@ fn slots_for(host: &Host, accelerator: &Accelerator) -> u32 {
     let by_power = match (host.power_supply, accelerator.power) {
         (Some(supply), Some(each)) => {
             let cards = (1..=host.slots).rev();
-            let mut fitting = cards.filter(|&n| (host.power + each * f64::from(n)).0 <= supply.0);
+            let card = each * f64::from(accelerator.slices);
+            let mut fitting = cards.filter(|&n| (host.power + card * f64::from(n)).0 <= supply.0);
             fitting.next().unwrap_or(0)
         }
         _ => host.slots,

@@ -36,10 +36,13 @@ impl<'a> System<'a> {
         Self { network, ..self }
     }
 
-    /// Whether its hosts can be connected so: they have room for the NICs, and instances have a
-    /// network of their own.
+    /// Whether its hosts can be connected so: they have room for the NICs, whose rate the accelerators
+    /// can take, and instances have a network of their own.
     pub fn takes(&self, (network, line): &Connection) -> bool {
-        line.nics_per_host <= self.host.room_for(network)
+        let own = self.accelerator.pcie_generation.unwrap_or(0);
+        let needed = network.nic.pcie_generation.unwrap_or(0);
+        own >= needed
+            && line.nics_per_host <= self.host.room_for(network)
             && (self.host.rent.is_none() || network.id == self.host.id)
     }
 

@@ -101,6 +101,9 @@ pub struct Entry {
     /// The words that it may be.
     #[serde(default)]
     pub choices: Vec<String>,
+    /// Those whose number in a pair is a share.
+    #[serde(default)]
+    pub shares: Vec<String>,
     /// One of the pairs that it may be.
     pub example: Option<String>,
     /// The number of a name of a pair that says none: then `2xNAME` is a pair as well.

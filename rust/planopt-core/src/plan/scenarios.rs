@@ -183,6 +183,58 @@ pub fn compare(asked: &Compared) -> Risks {
     }
 }
 
+/// What may be bought now, and how what is missing later is come by: bought, or rented for so much
+/// for all of today's demand.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recourse {
+    /// Purchases that carry today's demand.
+    pub of: Compared,
+    /// Dollars; none where what is missing is bought.
+    pub rent_usd: Option<f64>,
+}
+
+/// What a first stage comes to, with the second.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stage {
+    /// Mean over the scenarios.
+    pub expected_usd: f64,
+    /// Mean of the worst.
+    pub cvar95_usd: f64,
+    /// Share in which something is missing.
+    pub p_later: f64,
+}
+
+/// Compares what may be bought now in the same scenarios.
+pub fn recourse(asked: &Recourse) -> Vec<Stage> {
+    let (of, worlds) = (&asked.of, Worlds::draw(&asked.of));
+    let prices: Vec<Vec<f64>> = of.plans.iter().map(|one| worlds.prices(one)).collect();
+    let misses: Vec<Vec<Miss>> = of.plans.iter().map(|one| worlds.misses(one)).collect();
+    let instead = |scenario: usize| {
+        let holding = (0..of.plans.len()).filter(|&plan| misses[plan][scenario] == Miss::Nothing);
+        holding.map(|plan| prices[plan][scenario]).reduce(f64::min)
+    };
+    let cost = |plan: usize, scenario: usize| {
+        let (price, miss) = (prices[plan][scenario], misses[plan][scenario]);
+        match (miss, asked.rent_usd) {
+            (Miss::More(times), Some(rent)) => {
+                rent.mul_add(worlds.demand[scenario] * times / (1.0 + times), price)
+            }
+            _ => miss.paid(price, instead(scenario)),
+        }
+    };
+    let stage = |plan: usize| {
+        let costs: Vec<f64> = (0..of.scenarios).map(|one| cost(plan, one)).collect();
+        let missing = misses[plan].iter().filter(|miss| **miss != Miss::Nothing);
+        Stage {
+            expected_usd: costs.iter().sum::<f64>() * ratio(1, of.scenarios),
+            cvar95_usd: Sorted::of(&costs).worst(),
+            p_later: ratio(missing.count(), of.scenarios),
+        }
+    };
+    (0..of.plans.len()).map(stage).collect()
+}
+
 /// What measuring each kind is worth.
 fn worth(asked: &Compared) -> Vec<Worth> {
     let draws = Compared {

@@ -179,6 +179,7 @@ const SECONDS: &[Unit] = &[
     multiple("min", NONE, MINUTE),
     multiple("h", NONE, HOUR),
     multiple("d", NONE, DAY),
+    multiple("w", NONE, 7.0 * DAY),
 ];
 
 const WATTS: &[Unit] = &[unit("W", LARGE)];

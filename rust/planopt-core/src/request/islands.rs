@@ -295,6 +295,7 @@ impl Problem<'_> {
         let goal = TrainingGoal {
             tokens: self.tokens(),
             deadline: None,
+            delivery: BTreeMap::new(),
             slower: BTreeMap::new(),
             aim: TrainingAim::Fastest,
             payment: Payment::Purchase,

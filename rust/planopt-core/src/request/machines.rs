@@ -1,7 +1,7 @@
 //! Machines of other people's homes, and instances beside them, each with its line to the others.
 
 use crate::bill::{Cluster, HostSet};
-use crate::catalog::{Catalog, IslandAssumptions, Link, Terms};
+use crate::catalog::{Catalog, IslandAssumptions, Link, Network, Terms};
 use crate::cost::of_purchase;
 use crate::diagnostic::{Diagnostic, code};
 use crate::hardware::{Fabric, HardwareSpec, Instances, Nics, Site, System, line_of};
@@ -60,7 +60,7 @@ impl Homes {
 pub(super) fn at_one_place(catalog: &Catalog, machines: &[Machines]) -> bool {
     let is_bought = |own: &Machines| {
         let network = catalog.network(&own.network);
-        network.is_ok_and(|network| network.nic.price.is_some())
+        network.is_ok_and(Network::is_sold)
     };
     machines.iter().all(is_bought)
 }

@@ -55,6 +55,9 @@ pub struct ClusterOptions {
     /// Time that the run may take, failures included.
     #[serde(default)]
     pub deadline_seconds: Option<f64>,
+    /// Seconds until a part that is ordered stands, by its id: less is left for the run.
+    #[serde(default)]
+    pub delivery: BTreeMap<String, f64>,
     /// Accelerators, at most.
     pub max_accelerators: u32,
     /// How many times longer than predicted steps take, by accelerator.
@@ -93,6 +96,7 @@ pub fn search_training(
     let goal = TrainingGoal {
         tokens: request.run.tokens.unwrap_or_default(),
         deadline: request.search.deadline_seconds.map(Seconds),
+        delivery: request.search.delivery.clone(),
         slower: request.search.slower.clone(),
         aim: request.search.aim,
         payment: if rented {

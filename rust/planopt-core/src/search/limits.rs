@@ -109,6 +109,7 @@ impl Limits {
         // Whatever carries any load has a user.
         (*tokens_per_second <= 0.0 || *users <= 1)
             && redundancy.failures().count() <= 1
+            && redundancy.loss <= 0.0
             && stock.is_empty()
             && owned.is_empty()
             && capital_micro_usd.is_none()
@@ -171,10 +172,10 @@ impl Limits {
             }
         };
         let of_part = |row: &u32, parts| Exact::from(rows.columns.part_users(*row as usize, parts));
-        let users = self
-            .redundancy
-            .left(counts, |row| rows.standing(*row as usize), of_part);
-        missing("concurrency", &Exact::from(self.users) - &users);
+        let standing = |row: &u32| rows.standing(*row as usize);
+        let demand = Exact::from(self.users);
+        let users = self.redundancy.left(&demand, counts, standing, of_part);
+        missing("concurrency", &demand - &users);
         if self.tokens_per_second > 0.0 {
             let tokens = self.tokens_left(rows, counts);
             missing("throughput", &Exact::of(self.tokens_per_second) - &tokens);
@@ -190,7 +191,8 @@ impl Limits {
     pub(crate) fn tokens_left(&self, rows: &Rows, counts: &[(u32, u64)]) -> Exact {
         let of_part = |row: &u32, parts| Exact::of(rows.columns.part_tokens(*row as usize, parts));
         let standing = |row: &u32| rows.standing(*row as usize);
-        self.redundancy.left(counts, standing, of_part)
+        let demand = Exact::of(self.tokens_per_second);
+        self.redundancy.left(&demand, counts, standing, of_part)
     }
 
     /// Copies of one row that meet the demands alone; none if that is beyond any count.

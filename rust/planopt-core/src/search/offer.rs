@@ -60,6 +60,8 @@ pub struct OfferedFailure {
     pub domain: Domain,
     /// How many of them.
     pub losses: u64,
+    /// Share of what is demanded that one of them may take; 0 where that is not bounded.
+    pub share: f64,
     /// Parts of each; 0 where nothing of it fails.
     pub parts: Vec<u32>,
     /// Users of a part of each.
@@ -160,6 +162,7 @@ impl Rows {
             OfferedFailure {
                 domain,
                 losses,
+                share: limits.redundancy.loss,
                 parts: kept.iter().map(parts).collect(),
                 part_users: kept
                     .iter()

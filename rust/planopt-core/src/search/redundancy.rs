@@ -11,6 +11,9 @@
 //! ```
 //!
 //! The proof is in `planopt.procurement.model`. What nothing of fails counts whole at any `m`.
+//!
+//! Where one failure may take no more than a share `r` of what is asked, `D`, no part is given more
+//! than that to carry: `sum of p min(l, r D)` must carry it.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +36,7 @@ pub enum Domain {
 }
 
 /// How many of each, whichever they are, may fail with all that is asked still given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Redundancy {
     /// Accelerators.
@@ -48,6 +51,15 @@ pub struct Redundancy {
     /// Racks.
     #[serde(skip_serializing_if = "is_zero")]
     pub rack: u64,
+    /// Share of what is asked that one of them may take, where that is bounded: of hosts, where
+    /// nothing else is named.
+    #[serde(skip_serializing_if = "is_unbounded")]
+    pub loss: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_unbounded(loss: &f64) -> bool {
+    *loss <= 0.0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -140,14 +152,29 @@ impl Redundancy {
     /// what anything takes its rack takes.
     pub(crate) fn failures(self) -> impl Iterator<Item = (Domain, u64)> {
         let asked = self.asked().into_iter();
+        let is_bounded = self.loss > 0.0 && self.asked().iter().all(|(_, losses)| *losses == 0);
         asked.filter(move |(domain, losses)| {
             let implied = match domain {
                 Domain::Device => self.host.max(self.rack),
                 Domain::Host | Domain::Switch => self.rack,
                 Domain::Rack => 0,
             };
-            *losses > implied
+            *losses > implied || is_bounded && *domain == Domain::Host
         })
+    }
+
+    /// The fewest parts of which each takes no more than its share.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "shares of a thousandth or more"
+    )]
+    fn fewest(self) -> u64 {
+        if self.loss > 0.0 {
+            (1.0 / self.loss - ROUNDING).ceil() as u64
+        } else {
+            0
+        }
     }
 
     /// Whether anything may fail.
@@ -155,7 +182,8 @@ impl Redundancy {
         self != Self::default()
     }
 
-    /// Copies of a unit that carry a demand alone: `ceil(demand / l) + N` parts. `carrying` says how
+    /// Copies of a unit that carry a demand alone: `ceil(demand / l) + N` parts, or as many as share
+    /// the losses. `carrying` says how
     /// many of so many parts of a unit make up the demand; none if that is beyond any count.
     pub(crate) fn copies(
         self,
@@ -168,22 +196,43 @@ impl Redundancy {
                     return Some(most);
                 };
                 let parts = parts.max(1);
-                let needed = carrying(parts)?.checked_add(losses)?;
+                let needed = carrying(parts)?.checked_add(losses)?.max(self.fewest());
                 Some(most.max(needed.div_ceil(parts.into())))
             })
     }
 
-    /// What is left of a purchase after the worst of these failures: `of_part` says what one of so
-    /// many parts of a unit carries.
+    /// What is left of a purchase after the worst of these failures, with no part given more of the
+    /// demand than it may take away: `of_part` says what one of so many parts of a unit carries.
     pub(crate) fn left<U>(
         self,
+        demand: &Exact,
         bought: &[(U, u64)],
         standing: impl Fn(&U) -> Standing,
         of_part: impl Fn(&U, u32) -> Exact,
     ) -> Exact {
         let after = |failing| left_after(failing, bought, &standing, &of_part);
-        let worst = self.failures().map(|failing| after(Some(failing))).min();
-        worst.unwrap_or_else(|| after(None))
+        let is_shared = self.loss > 0.0 && demand.is_positive();
+        let most = is_shared.then(|| demand * &Exact::of(self.loss));
+        let spread = |domain| {
+            let most = most.as_ref()?;
+            let carried = bought.iter().map(|(unit, count)| {
+                let parts = standing(unit).parts(domain);
+                let each = of_part(unit, parts.unwrap_or(1).max(1));
+                let each = if parts.is_some() {
+                    each.min(most.clone())
+                } else {
+                    each
+                };
+                times(&each, u128::from(parts.unwrap_or(1)) * u128::from(*count))
+            });
+            Some(carried.fold(Exact::default(), |all, each| &all + &each))
+        };
+        let worst = self.failures().flat_map(|failing| {
+            [Some(after(Some(failing))), spread(failing.0)]
+                .into_iter()
+                .flatten()
+        });
+        worst.min().unwrap_or_else(|| after(None))
     }
 
     /// What is left of a purchase of rows after each of these failures.
@@ -203,6 +252,9 @@ impl Redundancy {
         outlasted.collect()
     }
 }
+
+/// Of the quotient of two shares.
+const ROUNDING: f64 = 1e-9;
 
 /// What is left after the worst of a kind of failure, of as many as are given.
 fn left_after<U>(

@@ -193,8 +193,7 @@ impl TrainingSearch<'_> {
     /// affordable, or what is reached already.
     fn latest(&self, system: &System, price: MicroUsd, known: Option<&FoundCluster>) -> Seconds {
         let goal = self.goal;
-        let deadline = goal.deadline.unwrap_or(Seconds(f64::INFINITY));
-        let deadline = deadline / goal.slower(&system.accelerator.id);
+        let deadline = goal.time(system) / goal.slower(&system.accelerator.id);
         let affordable = goal.limits.price.map_or(deadline, |most| {
             deadline.min(goal.payment.longest(price, most.usd()))
         });

@@ -237,6 +237,8 @@ pub(crate) fn accelerators() -> impl Strategy<Value = Accelerator> {
                 (peer_to_peer, unified_memory, scale_up),
                 (price, power, datacenter_licence),
             )| Accelerator {
+                slices: 1,
+                profiles: Vec::new(),
                 limited_from: None,
                 id: "a".to_owned(),
                 name: "accelerator".to_owned(),
@@ -375,6 +377,7 @@ pub(crate) fn networks() -> impl Strategy<Value = Network> {
                     id: "nic".to_owned(),
                     name: "adapter".to_owned(),
                     power: Watts(15.0),
+                    pcie_generation: None,
                     price: Some(nic),
                 },
                 switches,
@@ -383,7 +386,7 @@ pub(crate) fn networks() -> impl Strategy<Value = Network> {
                 cable: cable.map(|price| Cable {
                     id: "cable".to_owned(),
                     name: "cable".to_owned(),
-                    price,
+                    price: Some(price),
                 }),
             }
         })

@@ -83,7 +83,7 @@ impl Stock {
             price.0 *= k;
         }
         for cable in dearer.networks.iter_mut().filter_map(|n| n.cable.as_mut()) {
-            cable.price.0 *= k;
+            cable.price.iter_mut().for_each(|price| price.0 *= k);
         }
         dearer
     }

@@ -153,3 +153,30 @@ fn scenarios_take_milliseconds() {
     assert_eq!(risks.plans.len(), 6);
     assert!(took.as_millis() < 100);
 }
+
+/// What is missing of a lognormal demand of mean 1 beyond what a purchase carries is the price of a
+/// call (Black and Scholes, 1973); rented at 100 for all, it costs so much in the mean.
+#[test]
+fn what_is_missing_later_is_rented() {
+    let carried = |most: f64| Offer {
+        most: Some(most),
+        runs: Vec::new(),
+        ..plan(0, 0.0, 0)
+    };
+    let asked = Recourse {
+        of: Compared {
+            demand_varies: true,
+            ..asked(200_000, vec![carried(1.0), carried(1.25)])
+        },
+        rent_usd: Some(100.0),
+    };
+    let below = |x: f64| 1.0 - beyond(x.abs()) - if x < 0.0 { 1.0 - 2.0 * beyond(-x) } else { 0.0 };
+    for (stage, most) in recourse(&asked).iter().zip([1.0_f64, 1.25]) {
+        let above = (DEMAND_SPREAD * DEMAND_SPREAD / 2.0 - most.ln()) / DEMAND_SPREAD;
+        let expected = 100.0 * (below(above) - most * below(above - DEMAND_SPREAD));
+        let off = (stage.expected_usd / expected - 1.0).abs();
+        assert!(off < 0.02, "{} for {expected}", stage.expected_usd);
+        within_three_errors(stage.p_later, below(above - DEMAND_SPREAD), 200_000.0);
+        assert!(stage.cvar95_usd > stage.expected_usd);
+    }
+}

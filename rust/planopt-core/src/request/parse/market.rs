@@ -211,9 +211,37 @@ fn not_both(reader: &mut Reader, accelerators: &[String], exclude: &[String]) {
     reader.push(problem.accepted("accelerators that --accelerators does not name"));
 }
 
+/// Seconds until parts that are ordered stand, by their ids.
+pub(super) fn delivered(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    named: &BTreeMap<String, f64>,
+) -> BTreeMap<String, f64> {
+    let mut waits = BTreeMap::new();
+    for (name, seconds) in named {
+        let kinds = ["parts", Kind::Network.name()];
+        if let Some(id) = kinds.iter().find_map(|kind| catalog.id_of(kind, name)) {
+            waits.insert(id.to_owned(), *seconds);
+            continue;
+        }
+        let (cards, hosts) = (catalog.accelerators.keys(), catalog.hosts.keys());
+        let known = cards.chain(hosts).chain(catalog.networks.keys());
+        let known = known.map(String::as_str);
+        reader.push(Diagnostic::unknown_name("part", name, known).field("--delivery"));
+    }
+    waits
+}
+
 /// Scenarios compare purchases by what they cost: refuses them for what is rented, and where
 /// something else is best.
 pub(super) fn look_at_scenarios(reader: &mut Reader, acquisition: &Acquisition, objective: &str) {
+    if !reader.is_given("scenarios") && !reader.is_edited() {
+        reader.out_of_place(
+            &["recourse"],
+            "is about scenarios, and none are drawn",
+            "--scenarios 200 beside it",
+        );
+    }
     let is_cheapest = objective == "cheapest" && acquisition.way == "buy";
     if reader.is_given("scenarios") && !is_cheapest && !reader.is_edited() {
         reader.wrong(
@@ -268,6 +296,7 @@ impl Acquisition {
                     "provider_class",
                     "region",
                     "regained",
+                    "price_drift",
                 ],
                 "is about renting, and this question buys",
                 "--procurement rent or --procurement both beside it",

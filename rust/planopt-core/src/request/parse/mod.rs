@@ -213,6 +213,7 @@ mod tests {
             Kind::Count | Kind::Range => Given::Whole(2),
             Kind::Switch | Kind::Truth => Given::Flag(true),
             Kind::Pairs if unit == Some("share") => Given::Text("a=2%".to_owned()),
+            Kind::Pairs if unit == Some("seconds") => Given::Text("a=2w".to_owned()),
             Kind::Pairs if unit.is_some() => Given::Text(format!("{}=2", word())),
             Kind::Pairs => Given::Text("a=2.5,b/c/d=3".to_owned()),
             _ => Given::Text(word()),

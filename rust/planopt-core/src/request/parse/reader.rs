@@ -347,6 +347,13 @@ impl Reader {
             }
             let value = if number == Given::Text("off".to_owned()) {
                 Some(0.0.into())
+            } else if entry.shares.contains(&part) {
+                let most = Some(1.0);
+                let entry = Entry {
+                    most,
+                    ..entry.clone()
+                };
+                self.quantity(&entry, &number, "share").map(Value::from)
             } else if entry.unit.as_deref() == Some("count") {
                 self.count(entry, &number).map(Value::from)
             } else if let Some(unit) = entry.unit.as_deref() {

@@ -183,6 +183,7 @@ pub(super) struct Promises {
     pub(super) percentile: Option<String>,
     pub(super) throughput: Option<f64>,
     pub(super) deadline: Option<f64>,
+    pub(super) delivery: BTreeMap<String, f64>,
     pub(super) redundancy: Redundancy,
 }
 

@@ -42,13 +42,7 @@ pub(super) fn question(
     reading.require("tokens", "a number of tokens, such as `2T`");
     let batches = batches(reading, catalog, &request, &recipe);
     let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);
-    if acquisition.way == "rent" && !reading.is_edited() {
-        reading.out_of_place(
-            &OF_WHAT_IS_BOUGHT,
-            "is about what is bought, and this question rents",
-            "--provider, --region, --budget and --max-accelerators",
-        );
-    }
+    not_of_rent(reading, &acquisition);
     not_over_islands(reading);
     let kinds = kinds(reading, &request.hardware.accelerators);
     let named = match kinds.as_slice() {
@@ -58,6 +52,7 @@ pub(super) fn question(
     let hardware = market::selection(reading, catalog, &request.hardware, named);
     market::look_up_prices(reading, catalog, &request.money);
     let in_time = is_in_time(reading);
+    let delivery = waits(reading, catalog, &request, &acquisition, &mut assumed);
     let most = request.hardware.max_accelerators.unwrap_or_default();
     if !reading.is_given("max_accelerators") {
         assumed.push(Assumed {
@@ -93,6 +88,7 @@ pub(super) fn question(
         ("global_batch", recipe.global_batch.into()),
         ("objective", objective.into()),
         ("redundancy", request.run.redundancy.into()),
+        ("delivery", json!(delivery)),
         ("budget_usd", budget.into()),
         ("batches", json!(batches)),
     ] {
@@ -119,6 +115,7 @@ pub(super) fn question(
                 TrainingAim::Cheapest
             },
             deadline_seconds: request.promises.deadline,
+            delivery,
             max_accelerators: most,
             slower: BTreeMap::new(),
             allow_odd: request.search.allow_odd,
@@ -228,6 +225,17 @@ fn batches(
     })
 }
 
+/// Refuses what is said of purchases, where a run is rented.
+fn not_of_rent(reader: &mut Reader, acquisition: &Acquisition) {
+    if acquisition.way == "rent" && !reader.is_edited() {
+        reader.out_of_place(
+            &OF_WHAT_IS_BOUGHT,
+            "is about what is bought, and this question rents",
+            "--provider, --region, --budget and --max-accelerators",
+        );
+    }
+}
+
 /// Refuses what is said of islands, where one cluster is asked for.
 fn not_over_islands(reader: &mut Reader) {
     reader.out_of_place(
@@ -240,6 +248,33 @@ fn not_over_islands(reader: &mut Reader) {
         "is about islands, and this run has one cluster",
         "--islands beside it, such as `100xrtx-4090`",
     );
+}
+
+/// Seconds until parts that are ordered stand; a deadline says from when it counts.
+fn waits(
+    reader: &mut Reader,
+    catalog: &Catalog,
+    request: &RunRequest,
+    acquisition: &Acquisition,
+    assumed: &mut Vec<Assumed>,
+) -> BTreeMap<String, f64> {
+    let waits = market::delivered(reader, catalog, &request.promises.delivery);
+    let in_time = request.promises.deadline.is_some();
+    if in_time && waits.is_empty() && acquisition.way != "rent" {
+        assumed.push(Assumed {
+            name: "deadline",
+            value: "counts from when all of it stands".to_owned(),
+            why: Some("--delivery ID=44w counts it from the order"),
+        });
+    }
+    if !in_time && !reader.is_edited() {
+        reader.out_of_place(
+            &["delivery"],
+            "is about a deadline, and there is none",
+            "--deadline beside it",
+        );
+    }
+    waits
 }
 
 /// Whether a deadline bounds the cluster; if not, a budget must.

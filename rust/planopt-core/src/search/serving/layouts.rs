@@ -48,7 +48,9 @@ pub(super) fn placed(layout: Layout, system: &System, question: &Question) -> Op
     let placement = layout.place(system.slots).ok()?;
     let network = system.network.map(|(network, _)| network);
     let is_run = placement.hosts_per_stage() == 1 || network.is_some_and(|network| network.rdma);
-    let is_tried = is_run || question.allow_odd;
+    // No engine has ranks on several instances of a card.
+    let is_whole = system.accelerator.slices == 1 || placement.accelerators() == 1;
+    let is_tried = is_whole && (is_run || question.allow_odd);
     ((placement.hosts > 1) == network.is_some() && is_tried).then_some(placement)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::course::Course;
+use crate::hardware::System;
 use crate::load::training::Recipe;
 use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, Seconds, Watts};
 use crate::transformer::Transformer;
@@ -40,6 +41,8 @@ pub struct TrainingGoal {
     pub tokens: f64,
     /// Time it may take, failures included.
     pub deadline: Option<Seconds>,
+    /// Seconds until a part that is ordered stands, by its id.
+    pub delivery: BTreeMap<String, f64>,
     /// How many times longer than predicted a run is taken to be, by accelerator.
     pub slower: BTreeMap<String, f64>,
     /// What is sought.
@@ -53,6 +56,25 @@ pub struct TrainingGoal {
 }
 
 impl TrainingGoal {
+    /// What is left of the deadline for a run on this: all of it must have come, and what is rented
+    /// is there.
+    pub(super) fn time(&self, system: &System) -> Seconds {
+        let network = system.network.map(|(network, _)| network.id.as_str());
+        let parts = [system.accelerator.model_id(), &system.host.id];
+        let waits = parts.into_iter().chain(network);
+        let waits = waits.filter_map(|id| self.delivery.get(id));
+        let last = waits.copied().fold(0.0, f64::max);
+        let last = if self.payment == Payment::Hours {
+            0.0
+        } else {
+            last
+        };
+        Seconds(
+            self.deadline
+                .map_or(f64::INFINITY, |deadline| deadline.0 - last),
+        )
+    }
+
     /// How many times longer than predicted runs on an accelerator are taken to be.
     pub(super) fn slower(&self, accelerator: &str) -> f64 {
         self.slower.get(accelerator).copied().unwrap_or(1.0)

@@ -122,7 +122,8 @@ fn worth_joining<'a>(networks: &[Connection<'a>], systems: &[System<'a>]) -> Vec
         let cable = network
             .cable
             .as_ref()
-            .map_or(0.0, |cable| cable.price.usd());
+            .and_then(|cable| cable.price)
+            .map_or(0.0, MicroUsd::usd);
         let port = network
             .switches
             .iter()

@@ -778,12 +778,11 @@ fn alike<'a>(
                 prepared: *place,
             };
             let over = over.into_iter().map(|(_, system)| system);
-            match lines.iter().find(|&&other| alike[other].0.is_like(&line)) {
-                Some(&other) => alike[other].1.extend(over),
-                None => {
-                    lines.push(alike.len());
-                    alike.push((line, over.collect()));
-                }
+            if let Some(&other) = lines.iter().find(|&&other| alike[other].0.is_like(&line)) {
+                alike[other].1.extend(over);
+            } else {
+                lines.push(alike.len());
+                alike.push((line, over.collect()));
             }
         }
     }

@@ -624,8 +624,9 @@ impl<'a> Loop<'_, '_, 'a> {
                 .collect();
             let of_all = |(unit, count): &(FoundUnit, u64)| unit.tokens_per_second * real(*count);
             let all: f64 = units.iter().map(of_all).sum();
-            let users = left_of(limits, &units, |unit| real(unit.users));
-            let tokens = left_of(limits, &units, |unit| unit.tokens_per_second);
+            let users = left_of(limits, real(limits.users), &units, |unit| real(unit.users));
+            let asked = limits.tokens_per_second;
+            let tokens = left_of(limits, asked, &units, |unit| unit.tokens_per_second);
             let better = match high {
                 Some(high) if self.settling.most => -all < high.value,
                 _ => true,
@@ -716,8 +717,9 @@ impl<'a> Loop<'_, '_, 'a> {
             (unit, ran.count)
         });
         let there: Vec<_> = there.collect();
-        let tokens = left_of(limits, &there, |unit| unit.tokens_per_second);
-        let is_enough = tokens >= Exact::of(limits.tokens_per_second);
+        let asked = limits.tokens_per_second;
+        let tokens = left_of(limits, asked, &there, |unit| unit.tokens_per_second);
+        let is_enough = tokens >= Exact::of(asked);
         if !is_enough {
             for (ran, place) in runs.iter().zip(bought.counts.keys()) {
                 let bracket = &mut self.kinds[self.units[*place].0].bracket;
@@ -758,10 +760,12 @@ fn is_of(passed: Option<&(Bought, Vec<Ran>)>, bought: &Bought) -> bool {
 /// What is left of units after the worst that may fail.
 fn left_of(
     limits: &Limits,
+    demand: f64,
     bought: &[(FoundUnit, u64)],
     gives: impl Fn(&FoundUnit) -> f64,
 ) -> Exact {
     let standing = |unit: &FoundUnit| Standing::from(&unit.unit);
     let of_part = |unit: &FoundUnit, parts| Exact::of(gives(unit) / f64::from(parts));
-    limits.redundancy.left(bought, standing, of_part)
+    let demand = Exact::of(demand);
+    limits.redundancy.left(&demand, bought, standing, of_part)
 }
