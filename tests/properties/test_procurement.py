@@ -18,7 +18,7 @@ from planopt.procurement.purchase import minimal_conflict
 from planopt.procurement.solver import Solver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from planopt.procurement.problem import Purchase
 
@@ -75,9 +75,10 @@ def catalogs(draw: st.DrawFn, most: int = 3) -> list[Unit]:
     return units
 
 
-REDUNDANCY: tuple[dict[str, int], ...] = (
+REDUNDANCY: tuple[Mapping[str, float], ...] = (
     *({}, {"device": 1}, {"device": 2}, {"host": 1}, {"host": 2}, {"switch": 1}),
     *({"rack": 1}, {"device": 2, "host": 1}, {"host": 1, "switch": 1}),
+    *({"loss": 0.5}, {"device": 1, "loss": 0.3}, {"host": 1, "switch": 1, "loss": 0.4}),
 )
 
 
@@ -113,18 +114,25 @@ def possible(units: list[Unit], counts: tuple[int, ...], limits: Limits) -> bool
             Fraction(0),
         )
 
-    users, tokens = (
-        min(
-            (
-                whole
-                - sum(sorted(parts(units, counts, part, name))[::-1][: int(losses)])
-                for part, losses in limits.redundancy.items()
-            ),
-            default=whole,
-        )
-        for name in ("users", "tokens_per_second")
-        for whole in [total(name)]
-    )
+    failing = {part: int(n) for part, n in limits.redundancy.items() if part != "loss"}
+
+    def left(name: str, demand: Fraction) -> Fraction:
+        whole = total(name)
+        lost = [
+            sum(sorted(parts(units, counts, part, name))[::-1][:losses])
+            for part, losses in failing.items()
+        ]
+        if demand and (share := limits.redundancy.get("loss")):
+            # No part is given more than that to carry.
+            most = decimal(share) * demand
+            lost += [
+                sum(max(each - most, 0) for each in parts(units, counts, part, name))
+                for part in failing or ["host"]
+            ]
+        return whole - max(lost, default=Fraction(0))
+
+    users = left("users", Fraction(limits.users))
+    tokens = left("tokens_per_second", decimal(limits.tokens_per_second))
     upper = [
         (total("price_micro_usd"), limits.budget_micro_usd),
         (total("power_watts"), limits.power_watts),
