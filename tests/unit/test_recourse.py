@@ -15,6 +15,7 @@ ASKED: dict[str, Any] = {
     "target": "10tok/s",
     "concurrency": 400,
     "accelerators": "rtx-4090",
+    "host": "pcie-8gpu",
     "load": "steady",
     "scenarios": 200,
     "time_limit": "60s",
@@ -34,6 +35,12 @@ def test_what_is_bought_now_carries_what_is_asked_now() -> None:
     later = [each.p_later for each in told.stages]
     assert prices == sorted(prices)
     assert later == sorted(later, reverse=True)
+    # What is the same purchase is missing the same.
+    by_price: dict[float, set[float]] = {}
+    for each in told.stages:
+        by_price.setdefault(each.price_usd, set()).add(each.p_later)
+    assert all(len(each) == 1 for each in by_price.values())
+    assert len(by_price) < len(told.stages)
     assert told.best == min(told.stages, key=lambda each: each.expected_usd).demand
     assert all(each.cvar95_usd >= each.expected_usd for each in told.stages)
     assert "Recourse" in str(render_plan(plan))

@@ -41,6 +41,11 @@ class _Bought(NamedTuple):
     summary: str
     bill: tuple[BomLine, ...]
 
+    @property
+    def parts(self) -> frozenset[tuple[str, str, int]]:
+        """What it consists of."""
+        return frozenset((line.kind, line.id, line.quantity) for line in self.bill)
+
 
 def with_recourse(
     plan: Plan,
@@ -58,6 +63,12 @@ def with_recourse(
     bills = [[one for one in each.bill if one.price_usd] for each in bought]
     parts, lines = parts_of(bills)
     users = plan.request.concurrency if not plan.request.requests_per_second else None
+    # A plan is laid out for the demand that it is asked for: what carries more of it on
+    # the same parts is found by asking for that.
+    most: dict[object, float] = {}
+    for each in bought:
+        room = max(each.demand, each.users / users if users else 0.0)
+        most[each.parts] = max(room, most.get(each.parts, 0.0))
     asked = {
         "of": {
             "scenarios": question.problem.scenarios,
@@ -66,11 +77,7 @@ def with_recourse(
             "parts": parts,
             "kinds": [],
             "plans": [
-                {
-                    "lines": own,
-                    "runs": [],
-                    "most": max(each.demand, each.users / users if users else 0.0),
-                }
+                {"lines": own, "runs": [], "most": most[each.parts]}
                 for each, own in zip(bought, lines, strict=True)
             ],
         },
