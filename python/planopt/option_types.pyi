@@ -24,12 +24,17 @@ class OfServing(TypedDict, total=False):
     draft: str | None
     draft_tokens: float | str | None
     acceptance: float | str | None
+    encoder_parameters: float | str | None
     request_rate: float | str | None
     concurrency: float | str | None
     people: float | str | None
     load: str | None
     arrival_cv: float | str | None
     prefix_hit_rate: float | str | None
+    image_tokens: float | str | None
+    images: float | str | None
+    image_size: str | None
+    patches_per_token: float | str | None
     batch: float | str | None
     in_flight: float | str | None
     overlap: str | None
@@ -188,7 +193,6 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     kv: str | None
     lora_adapters: float | str | None
     lora_rank: float | str | None
-    encoder_parameters: float | str | None
     workload: str | None
     isl: float | str | None
     osl: float | str | None
@@ -199,10 +203,6 @@ class ServingOptions(OfAll, OfModels, OfServing, OfConfigurations, total=False):
     shared: float | str | None
     think: float | str | None
     traffic: str | None
-    image_tokens: float | str | None
-    images: float | str | None
-    image_size: str | None
-    patches_per_token: float | str | None
     hosts: float | str | None
     prefill_accelerator: str | None
     prefill_host: str | None

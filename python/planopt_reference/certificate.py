@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from planopt_reference.limits import Deployment
 
 _COLUMN: Final = "a column of the proof, recomputed"
+# What a column has of the question alone.
+_AS_ASKED: Final = (
+    *("draft", "draft_tokens", "acceptance"),
+    *("image_tokens", "image_patches", "encoder_parameters"),
+)
 
 
 def certificate_mismatches(plan: Table, request: Table) -> Iterator[Mismatch]:
@@ -114,7 +119,7 @@ def _larger_mismatches(
 
 def _again(column: Table, request: Table, facts: Facts) -> Deployment:
     candidate = {
-        **{name: request.get(name) for name in ("draft", "draft_tokens", "acceptance")},
+        **{name: request.get(name) for name in _AS_ASKED},
         **column,
     }
     table = {

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from planopt_reference.facts import Facts
 
 
+_IMAGES: Final = ("image_tokens", "image_patches", "encoder_parameters")
 # What is said of a candidate in one breath, or not at all.
 _IN_ONE_BREATH: Final = (
     ("draft", "draft_tokens", "acceptance"),
     ("offload", "offload_to"),
     ("lora_adapters", "lora_rank"),
-    ("image_tokens", "image_patches", "encoder_parameters"),
+    _IMAGES,
 )
 _COUNTS: Final = ("tp", "pp", "dp", "cp", "ep", "batch", "in_flight")
 # Of sessions: nothing is said of these without them.
@@ -91,6 +92,11 @@ def _whole_mismatches(
         if asked is not None and candidate.get(name) != asked:
             place = f"{field}.candidate.{name}"
             yield Mismatch(place, candidate.get(name), asked, "what the request says")
+    for name in _IMAGES:
+        field_of = f"{field}.candidate.{name}"
+        told, asked = candidate.get(name), request.get(name)
+        if told != asked:
+            yield Mismatch(field_of, told, asked, "what the request says")
     for name in _OF_SESSIONS:
         if request.get(name) is not None and request.get("sessions") is None:
             reason = "there are no sessions"

@@ -32,4 +32,6 @@ def configuration(candidate: Table, hardware: Table) -> dict[str, Any]:
         "batch": candidate["batch"],
         "weights": candidate.get("weights"),
         "kv": candidate.get("kv"),
+        "encoder_parameters": candidate.get("encoder_parameters") or 0.0,
+        "image_patches": candidate.get("image_patches") or 0.0,
     }

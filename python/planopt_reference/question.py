@@ -45,6 +45,7 @@ _OF_SERVING: Final = (
     *("sessions", "turns", "grow", "shared", "think_seconds", "prefix_hit_rate"),
     *("workload", "prompt_tokens", "output_tokens", "context_tokens", "batch"),
     *("in_flight", "overlap", "cp", "draft", "draft_tokens", "acceptance", "kv"),
+    *("image_tokens", "image_patches", "encoder_parameters"),
     *("weights", "engine_name", "sell", "max_racks", "budget_usd_per_hour"),
 )
 # A number as it is typed, by where it is understood; a time is one with its unit.
@@ -120,6 +121,8 @@ def _typed_mismatches(request: Document) -> Iterator[Mismatch]:
                 continue
         elif found := re.fullmatch(pattern, str(typed)):
             expected = float(re.sub("[,_]", "", found[1])) * _SCALES[found[2]]
+            if name == "isl":
+                expected += request.get("image_tokens") or 0
         else:
             continue
         stated = request.get(field)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,8 @@ import planopt
 from planopt.errors import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from planopt.documents.evaluation import ServingEvaluation
 
 CARD: dict[str, Any] = {
@@ -94,6 +97,61 @@ def test_what_an_image_becomes_is_the_models_own() -> None:
     )
     assert wide.candidate.image_tokens == 64 * 32
     assert wide.candidate.image_patches == 4 * 64 * 32
+
+
+# meta-llama/Llama-4-Scout-17B-16E-Instruct, as far as it is read.
+LLAMA4: dict[str, Any] = {
+    "model_type": "llama4",
+    "text_config": {
+        **{"model_type": "llama4_text", "hidden_size": 5120, "head_dim": 128},
+        **{"num_attention_heads": 40, "num_key_value_heads": 8},
+        **{"num_hidden_layers": 48, "num_local_experts": 16},
+        **{"num_experts_per_tok": 1, "interleave_moe_layer_step": 1},
+        **{"intermediate_size": 8192, "intermediate_size_mlp": 16384},
+        **{"attention_chunk_size": 8192, "vocab_size": 202048},
+        **{"max_position_embeddings": 10485760, "torch_dtype": "bfloat16"},
+    },
+    "vision_config": {
+        **{"hidden_size": 1408, "intermediate_size": 5632, "num_hidden_layers": 34},
+        **{"image_size": 336, "patch_size": 14, "pixel_shuffle_ratio": 0.5},
+        **{"projector_input_dim": 4096, "projector_output_dim": 4096},
+    },
+}
+
+
+def test_tiles_are_the_models_own(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(LLAMA4))
+    card = {**CARD, "accelerator": "h200-sxm", "tp": 4, "batch": 1, "weights": "fp8"}
+    known, read = (
+        planopt.evaluate(**{**card, "model": model}, images=2, image_size="400x300")
+        for model in ("llama-4-scout-17b-16e", str(config))
+    )
+    # Two squares and one of the whole, and a separator behind each of the two.
+    assert known.candidate.image_tokens == 2 * (3 * 144 + 2)
+    assert known.candidate.image_patches == 2 * 3 * 24**2
+    for name in ("image_tokens", "image_patches", "encoder_parameters"):
+        assert getattr(read.candidate, name) == getattr(known.candidate, name), name
+
+
+def test_a_purchase_is_made_for_images(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {
+        **{"model": "gemma-3-27b", "accelerators": ["h100-sxm"], "isl": 500},
+        **{"osl": 200, "request_rate": "1/s", "ttft": "2s", "target": "20tok/s"},
+    }
+    plan = planopt.solve(**asked, images=2)
+    candidate = plan.deployments[0].candidate
+    assert candidate.image_tokens == plan.request.image_tokens == 2 * 256
+    assert plan.request.prompt_tokens == 500 + 2 * 256
+    assert candidate.encoder_parameters == 417_940_992
+    file = tmp_path / "plan.json"
+    file.write_bytes(plan.to_json().encode())
+    assert not planopt.verify(file).mismatches
+    forged = json.loads(file.read_text())
+    forged["deployments"][0]["candidate"]["image_patches"] = 1.0
+    file.write_text(json.dumps(forged))
+    fields = {one.field for one in planopt.verify(file).mismatches}
+    assert "deployments[0].candidate.image_patches" in fields
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,12 @@ class Request(Pricing, frozen=True, kw_only=True):
     """Standard deviation of the times between requests over their mean."""
     prefix_hit_rate: float | None = None
     """Share of every prompt that is found in a cache."""
+    image_tokens: int | None = None
+    """Tokens of a prompt that come from images; they are part of `prompt_tokens`."""
+    image_patches: float | None = None
+    """Patches that they are made of."""
+    encoder_parameters: float | None = None
+    """Parameters of what makes them."""
     workload: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None

@@ -35,7 +35,6 @@ class Configuration(Pricing, frozen=True, kw_only=True):
     """The pool that reads prompts, where it is not the one that answers them."""
     scheduler: dict[str, Any]
     sizes: Sizes  # Of prompts and outputs, as a load has them
-    image_tokens: int | None = None
     load: str  # What is judged: `steady` is a step, and no load
     arrivals: Arrivals | None = None  # When requests come, where that is said
     prefix_hit_rate: float | None = None
@@ -130,7 +129,6 @@ def evaluated(asked: Asked, catalog: Catalog | None = None) -> EvaluationDocumen
     document = with_changes(
         document,
         model=model["name"],
-        candidate=with_changes(candidate, image_tokens=read.image_tokens),
         bill_of_materials=sourced(opened, document.bill_of_materials),
         prefill_pool=two.pool if two else None,
         transfer=two.transfer if two else None,

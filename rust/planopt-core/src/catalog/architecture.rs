@@ -75,6 +75,9 @@ fn seeing(vision: &Vision) -> Value {
         }
         ImageSize::Filled { tokens } => json!({ "kind": "filled", "tokens": tokens }),
         ImageSize::Rows { longest } => json!({ "kind": "rows", "longest": longest }),
+        ImageSize::Tiles { side, most } => {
+            json!({ "kind": "tiles", "side": side, "most": most })
+        }
     };
     json!({
         "parameters": vision.parameters,

@@ -27,6 +27,9 @@ const MOST_HEADS: u32 = 1 << 12;
 
 const WIDEST_HEAD: u32 = 1 << 12;
 
+/// Squares of an image.
+const MOST_TILES: u32 = 1 << 10;
+
 const WIDEST: u32 = 1 << 20;
 
 const MOST_STREAMS: u32 = 1 << 4;
@@ -132,6 +135,10 @@ fn vision(fields: &mut Fields<'_>) -> Vision {
             "rows" => ImageSize::Rows {
                 longest: some::<WIDEST>(size, "longest"),
             },
+            "tiles" => ImageSize::Tiles {
+                side: some::<WIDEST>(size, "side"),
+                most: some::<MOST_TILES>(size, "most"),
+            },
             _ => ImageSize::Square {
                 side: some::<WIDEST>(size, "side"),
             },
@@ -140,7 +147,7 @@ fn vision(fields: &mut Fields<'_>) -> Vision {
 }
 
 /// How an image is brought to size.
-const SIZES: [&str; 5] = ["square", "between", "up-to", "filled", "rows"];
+const SIZES: [&str; 6] = ["square", "between", "up-to", "filled", "rows", "tiles"];
 
 /// What a million tokens cost from those who serve the model: told with its figures, and no part
 /// of what it is.

@@ -98,6 +98,10 @@ pub struct Adapters {
 pub struct Encoder {
     /// Parameters, of which each patch meets all.
     pub parameters: f64,
+    /// Tokens of a prompt that come of it.
+    pub tokens: u64,
+    /// Patches that they are made of.
+    pub patches: f64,
     /// Patches for each token of a prompt, whether from an image or not.
     pub patches_per_token: f64,
 }

@@ -126,6 +126,9 @@ impl<'a> Subject<'_, 'a> {
             kv: question.formats.kv.name(),
             drafted: drafts.map(|(draft, speculation)| Drafted::by(draft, speculation)),
             offload: question.offload.map(|offload| offload.layers),
+            image_tokens: question.encoder.map(|encoder| encoder.tokens),
+            image_patches: question.encoder.map(|encoder| encoder.patches),
+            encoder_parameters: question.encoder.map(|encoder| encoder.parameters),
             ..Candidate::laid(self.layout, question.overlap)
         }
     }

@@ -212,6 +212,8 @@ impl ServedModel {
         }
         (parameters > 0.0).then(|| Encoder {
             parameters,
+            tokens: self.image_tokens.unwrap_or(0),
+            patches,
             patches_per_token: patches / real(prompt.max(1)),
         })
     }

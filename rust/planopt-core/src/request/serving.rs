@@ -250,9 +250,6 @@ impl EvaluateServing {
             offload_to: self.offload.as_ref().map(|offload| offload.to.clone()),
             lora_adapters: model.lora_adapters,
             lora_rank: model.lora_rank,
-            image_tokens: model.image_tokens,
-            image_patches: model.image_patches,
-            encoder_parameters: model.encoder_parameters,
             ..candidate
         }
     }

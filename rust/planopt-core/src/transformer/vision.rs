@@ -48,6 +48,13 @@ pub enum ImageSize {
         /// Most pixels of the longer side.
         longest: u64,
     },
+    /// Cut into squares, with one of the whole behind more than one of them.
+    Tiles {
+        /// Pixels of a side of a square.
+        side: u64,
+        /// Most squares.
+        most: u64,
+    },
 }
 
 /// What an image becomes.
@@ -102,12 +109,44 @@ impl Vision {
                 ends = rows;
                 [columns, rows]
             }
+            ImageSize::Tiles { side, most } => {
+                let tiles = tiles(sides, real(side), most);
+                // Each square is followed by a token that parts it from the next.
+                let all = if tiles > 1 {
+                    ends = tiles;
+                    tiles + 1
+                } else {
+                    1
+                };
+                let of_a_side = (side / unit).max(1);
+                [of_a_side * all, of_a_side]
+            }
         };
         Seen {
             tokens: columns * rows + ends,
             patches: columns * rows * self.merge * self.merge,
         }
     }
+}
+
+/// Squares of the canvas that an image is put on: the one on which it is enlarged least, or made smaller
+/// least where it is too large for all; of those alike, the smallest.
+fn tiles(image: [f64; 2], side: f64, most: u64) -> u64 {
+    let canvases = (1..=most)
+        .flat_map(|columns| (1..=most / columns).map(move |rows| [columns, rows]))
+        .map(|[columns, rows]| {
+            let scale = (real(columns) * side / image[0]).min(real(rows) * side / image[1]);
+            (scale, columns * rows)
+        });
+    let better = |one: (f64, u64), other: (f64, u64)| {
+        let by_scale = match (one.0 >= 1.0, other.0 >= 1.0) {
+            (true, true) => other.0.total_cmp(&one.0),
+            _ => one.0.total_cmp(&other.0),
+        };
+        by_scale.then(other.1.cmp(&one.1))
+    };
+    let best = canvases.max_by(|&one, &other| better(one, other));
+    best.map_or(1, |(_, squares)| squares)
 }
 
 #[expect(
@@ -161,6 +200,26 @@ mod tests {
         assert_eq!(tokens(14, 2, pixtral, 1540, 1540), 55 * 56);
         assert_eq!(tokens(14, 2, pixtral, 3080, 3080), 55 * 56);
         assert_eq!(tokens(14, 2, pixtral, 280, 28), 11);
+    }
+
+    #[test]
+    fn what_is_cut_into_squares_has_one_of_the_whole_behind_them() {
+        let llama4 = ImageSize::Tiles {
+            side: 336,
+            most: 16,
+        };
+        let of = |width, height| tokens(14, 2, llama4, width, height);
+        assert_eq!(of(336, 336), 144);
+        assert_eq!(of(10, 10), 144);
+        // 300 x 200 is no larger than a square; 400 x 300 is put on two.
+        assert_eq!(of(300, 200), 144);
+        assert_eq!(of(400, 300), 3 * 144 + 2);
+        // 1024 is more than three squares and less than four.
+        assert_eq!(of(1024, 1024), 17 * 144 + 16);
+        assert_eq!(of(1000, 1000), 10 * 144 + 9);
+        // Too large for all: five by three shrink 16:9 least.
+        assert_eq!(of(3840, 2160), 16 * 144 + 15);
+        assert_eq!(of(100_000, 10), 17 * 144 + 16);
     }
 
     #[test]

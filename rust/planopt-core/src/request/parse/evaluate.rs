@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::json;
 
+use super::images::Images;
 use super::load::{kind_of, seated};
-use super::market::{self, Assumed, model};
+use super::market::{self, model};
 use super::question::Question;
 use super::reader::Reader;
 use super::request::{OneReplica, OneRun};
@@ -14,10 +15,7 @@ use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::load::EngineOptions;
 use crate::parallel::Pins;
-use crate::quantity::real;
 use crate::request::{Engine, EvaluateServing, EvaluateTraining, OffloadRequest, ServedModel};
-
-const IMAGES: [&str; 3] = ["image_tokens", "encoder_parameters", "patches_per_token"];
 
 /// One way of serving a model.
 #[derive(Debug, Serialize)]
@@ -40,7 +38,13 @@ pub(super) fn serving(
     let reading = &mut reader;
     let mut assumed = Vec::new();
     reading.require("accelerator", WHICH);
-    let images = images(reading, catalog, request, &mut assumed);
+    let images = Images::of(
+        reading,
+        catalog,
+        &request.model,
+        &request.workload,
+        &mut assumed,
+    );
     let mut workload = seated(reading, catalog, &request.workload, &mut assumed);
     let talk = Talk::of(
         reading,
@@ -51,7 +55,6 @@ pub(super) fn serving(
     );
     kept_behind(reading, catalog, &request.engine, &request.scheduler);
     let workload = &workload;
-    let of_images = images.map_or(0, |images| images.tokens);
     let load = kind_of(reading, workload, None, &mut assumed);
     let turns = talk.as_ref().map(|talk| &talk.turns);
     let lengths = Lengths::of(
@@ -60,26 +63,13 @@ pub(super) fn serving(
         workload,
         load,
         &mut assumed,
-        of_images,
+        images.tokens,
         turns,
     );
     model(reading, catalog, &request.model.name, &mut assumed);
     let model = drafted(reading, request.model.clone());
-    let model = ServedModel {
-        image_patches: images.map(|images| real(images.patches)),
-        encoder_parameters: images.and_then(|images| images.parameters),
-        ..adapted(reading, model)
-    };
+    let model = images.before(adapted(reading, model));
     let offload = offloaded(reading, request.offload.clone());
-    if reading.is_given("traffic") && images.is_some() {
-        let message = "--traffic says how long prompts are, with all that is in them";
-        reading.wrong(
-            code::CONTRADICTION,
-            "image_tokens",
-            message,
-            "one of the two",
-        );
-    }
     not_explained(reading, &["link", "software_latency"]);
     market::look_up_prices(reading, catalog, &request.money);
     let asked = EvaluateServing {
@@ -99,9 +89,7 @@ pub(super) fn serving(
         talk.record(&mut recorded);
     }
     recorded.insert("load".to_owned(), json!(load));
-    if let Some(images) = images {
-        recorded.insert("image_tokens".to_owned(), images.tokens.into());
-    }
+    images.record(&mut recorded);
     let arrivals = load.arrivals(workload, workload.users);
     recorded.insert("arrivals".to_owned(), arrivals.into());
     let configuration = Configuration {
@@ -185,117 +173,6 @@ fn adapted(reader: &mut Reader, model: ServedModel) -> ServedModel {
         ..model
     }
 }
-
-/// What the images of a prompt become.
-#[derive(Clone, Copy, Debug)]
-struct Images {
-    tokens: u64,
-    patches: u64,
-    /// Parameters of what encodes them.
-    parameters: Option<f64>,
-}
-
-/// What the images of a prompt become, if it has some: by the model's own rule, or as it is said.
-fn images(
-    reader: &mut Reader,
-    catalog: &Catalog,
-    request: &OneReplica,
-    assumed: &mut Vec<Assumed>,
-) -> Option<Images> {
-    if reader.is_given("images") || reader.is_given("image_size") {
-        return seen(reader, catalog, request, assumed);
-    }
-    if !IMAGES.iter().any(|name| reader.is_given(name)) {
-        return None;
-    }
-    for (name, accepted) in [
-        (
-            "image_tokens",
-            "tokens that the images of a prompt become, such as 1024",
-        ),
-        (
-            "encoder_parameters",
-            "parameters of what encodes them, such as 0.6B",
-        ),
-    ] {
-        if !reader.is_given(name) {
-            let message = "images are tokens of a prompt and an encoder that makes them";
-            reader.wrong(code::MISSING_OPTION, name, message, accepted);
-        }
-    }
-    let tokens = request.workload.image_tokens.unwrap_or(0);
-    let each = request.workload.patches_per_token.unwrap_or(0);
-    if !reader.is_given("patches_per_token") {
-        assumed.push(Assumed {
-            name: "patches of a token of an image",
-            value: each.to_string(),
-            why: None,
-        });
-    }
-    Some(Images {
-        tokens,
-        patches: tokens.saturating_mul(each),
-        parameters: request.model.encoder_parameters,
-    })
-}
-
-/// What so many images of a size become by the rule of the model.
-fn seen(
-    reader: &mut Reader,
-    catalog: &Catalog,
-    request: &OneReplica,
-    assumed: &mut Vec<Assumed>,
-) -> Option<Images> {
-    let Some(images) = request.workload.images else {
-        let message = "how large an image is says nothing without how many there are";
-        reader.wrong(
-            code::MISSING_OPTION,
-            "images",
-            message,
-            "how many, such as 2",
-        );
-        return None;
-    };
-    let size = request.workload.image_size.as_deref().unwrap_or_default();
-    let sides = size
-        .split_once('x')
-        .map(|(width, height)| (width.parse(), height.parse()));
-    let Some((Ok(width @ 1..=MOST_PIXELS), Ok(height @ 1..=MOST_PIXELS))) = sides else {
-        let message = "this is no width and height";
-        reader.wrong(
-            code::MALFORMED_OPTION,
-            "image_size",
-            message,
-            "pixels, such as 1024x1024",
-        );
-        return None;
-    };
-    // A model that is not known is told where it is asked for.
-    let model = catalog.architecture(&request.model.name).ok()?;
-    let Some(vision) = model.vision else {
-        let message = "of this model it is not known what it makes of an image";
-        let accepted = "models whose `vision_config` says it; else say --image-tokens and \
-                        --encoder-parameters";
-        reader.wrong(code::CONTRADICTION, "images", message, accepted);
-        return None;
-    };
-    if !reader.is_given("image_size") {
-        assumed.push(Assumed {
-            name: "size of an image",
-            value: format!("{size} pixels"),
-            why: None,
-        });
-    }
-    let each = vision.of_image(width, height);
-    Some(Images {
-        tokens: images.saturating_mul(each.tokens),
-        patches: images.saturating_mul(each.patches),
-        parameters: Some(real(vision.parameters)),
-    })
-}
-
-/// Pixels of a side of an image, at most.
-const MOST_PIXELS: u64 = 1 << 16;
 
 /// The pool that reads prompts, if there is one.
 ///

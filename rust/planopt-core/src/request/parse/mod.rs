@@ -3,6 +3,7 @@
 
 mod defaults;
 mod evaluate;
+mod images;
 mod islands;
 mod load;
 mod market;

@@ -1,5 +1,6 @@
 //! The question of what to buy to serve a model, with what was assumed said aloud.
 
+use super::images::Images;
 use super::load::{kind_of, seated};
 use super::market::{self, Acquisition, Assumed, architecture, look_up_model};
 use super::question::Question;
@@ -29,6 +30,8 @@ pub(super) fn question(
     let reading = &mut reader;
     not_by_neighbours(reading);
     let mut assumed = Vec::new();
+    let (model, workload) = (&request.model, &request.workload);
+    let images = Images::of(reading, catalog, model, workload, &mut assumed);
     request.workload = arriving(reading, catalog, &request, &mut assumed);
     let talk = Talk::of(
         reading,
@@ -41,12 +44,20 @@ pub(super) fn question(
     let steps = steps(catalog, &request);
     let load = kind_of(reading, asked, steps, &mut assumed);
     let turns = talk.as_ref().map(|talk| &talk.turns);
-    let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, 0, turns);
+    let lengths = Lengths::of(
+        reading,
+        catalog,
+        asked,
+        load,
+        &mut assumed,
+        images.tokens,
+        turns,
+    );
     if talk.is_some() {
         reading.require("ttft", "how long may a turn wait? Such as --ttft 5s");
     }
     market::model(reading, catalog, &request.model.name, &mut assumed);
-    let model = drafted(reading, request.model.clone());
+    let model = images.before(drafted(reading, request.model.clone()));
     #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
     let output = lengths.output as f64;
     let throughput = match request.workload.requests {
@@ -72,6 +83,7 @@ pub(super) fn question(
     let redundancy = redundancy(reading, catalog, &acquisition, &request);
     let mut recorded = market::recorded(&reader, &acquisition, &hardware);
     lengths.record(&mut recorded);
+    images.record(&mut recorded);
     if let Some(talk) = talk {
         talk.record(&mut recorded);
     }

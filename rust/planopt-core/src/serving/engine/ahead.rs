@@ -4,6 +4,7 @@
 //! when the last has gone through all stages and the first stage is free. These are the very events of
 //! the scheduler, without all that may happen at one and does not.
 
+use super::calendar::Calendar;
 use super::micro_batch::Doing;
 use super::step::StepSeconds;
 use crate::quantity::real;
@@ -33,10 +34,6 @@ impl Stepping {
             interval: ended.mul_add(self.growth.interval, self.first.interval),
         }
     }
-
-    fn ends_with(&self, now: f64) -> bool {
-        matches!(self.doing, Doing::Steps(until) if until <= now)
-    }
 }
 
 /// The micro-batches of an engine that have somebody in them, and when its first stage can take the next one.
@@ -44,54 +41,44 @@ impl Stepping {
 pub(super) struct Ahead {
     pub(super) each: Vec<Stepping>,
     pub(super) accepts_from: f64,
+    calendar: Calendar,
 }
 
 impl Ahead {
-    /// Takes all steps up to the first with which one has ended as many as it may, and before `now`.
-    pub(super) fn go(&mut self, now: f64) {
-        let mut next = self.next();
-        // Events for which nobody can have ended as many as it may: each ends one step at most at one.
-        let mut sure = 0;
-        while next < now {
-            if sure == 0 {
-                let left = self
-                    .each
-                    .iter()
-                    .map(|one| one.most.saturating_sub(one.ended));
-                sure = left.min().unwrap_or(0).saturating_sub(1);
-            }
-            let is_last = |one: &Stepping| one.ended + 1 >= one.most && one.ends_with(next);
-            if sure == 0 && self.each.iter().any(is_last) {
-                return;
-            }
-            sure = sure.saturating_sub(1);
-            next = self.step(next);
+    pub(super) fn new(each: Vec<Stepping>, accepts_from: f64) -> Self {
+        let dates = each.iter().enumerate();
+        let calendar = Calendar::of(dates.map(|(place, one)| (one.doing.until(), place)));
+        Self {
+            each,
+            accepts_from,
+            calendar,
         }
     }
 
-    fn next(&self) -> f64 {
-        let until = self.each.iter().map(|one| one.doing.until());
-        until.fold(f64::INFINITY, f64::min)
-    }
-
-    /// Whoever is through by `now` starts again, or waits for the first stage; tells when the next is.
-    fn step(&mut self, now: f64) -> f64 {
-        let mut next = f64::INFINITY;
-        for one in &mut self.each {
-            if one.doing.until() <= now {
-                one.ended += u64::from(one.ends_with(now));
-                one.doing = Doing::Idle;
+    /// Takes all steps up to the first with which one has ended as many as it may, and before `now`: whoever
+    /// is through with one starts the next, or waits for the first stage.
+    pub(super) fn go(&mut self, now: f64) {
+        while let Some((next, place)) = self.calendar.first()
+            && next < now
+        {
+            let one = &mut self.each[place];
+            if matches!(one.doing, Doing::Steps(_)) {
+                if one.ended + 1 >= one.most {
+                    return;
+                }
+                one.ended += 1;
             }
-            if one.doing == Doing::Idle && self.accepts_from > now {
+            if self.accepts_from > next {
                 one.doing = Doing::Waits(self.accepts_from);
-            } else if one.doing == Doing::Idle {
+            } else {
                 let seconds = one.seconds();
                 one.begun += 1;
-                one.doing = Doing::Steps(now + seconds.latency);
-                self.accepts_from = now + seconds.interval;
+                one.doing = Doing::Steps(next + seconds.latency);
+                self.accepts_from = next + seconds.interval;
             }
-            next = next.min(one.doing.until());
+            let until = one.doing.until();
+            self.calendar.pop();
+            self.calendar.put(until, place);
         }
-        next
     }
 }

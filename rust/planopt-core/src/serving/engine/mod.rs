@@ -9,6 +9,7 @@ mod arrivals;
 mod backlog;
 mod beginning;
 mod bound;
+mod calendar;
 mod draws;
 mod estimate;
 mod footprint;

@@ -3,6 +3,7 @@
 use super::ahead::{Ahead, Stepping};
 use super::arrivals::Request;
 use super::beginning::Beginning;
+use super::calendar::Calendar;
 use super::limits::{EngineLimits, TIERS};
 use super::micro_batch::{Doing, Jump, MicroBatch, Ticket, pages_of};
 use super::pages::Pages;
@@ -54,6 +55,9 @@ pub(super) struct Engine<'a, T> {
     limits: EngineLimits,
     step: &'a T,
     micro_batches: Vec<MicroBatch>,
+    /// When each of them that does something is through with it, and those that do nothing, in order.
+    calendar: Calendar,
+    idle: Vec<usize>,
     waiting: VecDeque<u32>,
     /// Who has arrived since the engine last looked.
     arrived: Vec<u32>,
@@ -85,10 +89,13 @@ impl<'a, T: StepTime> Engine<'a, T> {
             _ => Copies::default(),
         };
         let micro_batch = MicroBatch::new(limits.page_tokens);
+        let micro_batches = vec![micro_batch; limits.micro_batches.max(1) as usize];
         Self {
             limits,
             step,
-            micro_batches: vec![micro_batch; limits.micro_batches.max(1) as usize],
+            idle: (0..micro_batches.len()).collect(),
+            micro_batches,
+            calendar: Calendar::default(),
             waiting: VecDeque::new(),
             arrived: Vec::new(),
             unseen_steps: 0,
@@ -107,10 +114,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// When something happens next; never is infinity.
     pub(super) fn next(&self) -> f64 {
-        self.micro_batches
-            .iter()
-            .map(|micro_batch| micro_batch.doing.until())
-            .fold(f64::INFINITY, f64::min)
+        self.calendar.next()
     }
 
     /// Requests that have arrived and are not being served.
@@ -175,11 +179,21 @@ impl<'a, T: StepTime> Engine<'a, T> {
             ahead.go(now);
             self.catch_up(&ahead, now);
         }
-        let micro_batch = &mut self.micro_batches[0];
-        if let Some(jump) = &mut micro_batch.jump {
+        if let Some(jump) = &mut self.micro_batches[0].jump {
             *jump = jump.left_at(now);
-            micro_batch.doing = Doing::Steps(jump.until(jump.steps));
+            let until = jump.until(jump.steps);
+            self.does(0, Doing::Steps(until));
         }
+    }
+
+    /// A micro-batch that does something does something else, or one that does nothing something.
+    fn does(&mut self, index: usize, doing: Doing) {
+        let micro_batch = &mut self.micro_batches[index];
+        if micro_batch.doing != Doing::Idle {
+            self.calendar.remove(index);
+        }
+        micro_batch.doing = doing;
+        self.calendar.put(doing.until(), index);
     }
 
     /// Whoever is first in the line may be let in where he was not: somebody came, left or got in.
@@ -232,11 +246,12 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// Starts steps on micro-batches that have nothing to do but could.
     pub(super) fn wake(&mut self, now: f64) {
-        for index in 0..self.micro_batches.len() {
-            if self.micro_batches[index].doing == Doing::Idle {
-                self.start(index, now);
-            }
-        }
+        let mut idle = std::mem::take(&mut self.idle);
+        idle.retain(|&index| {
+            self.start(index, now);
+            self.micro_batches[index].doing == Doing::Idle
+        });
+        self.idle = idle;
         self.go_ahead();
     }
 
@@ -247,17 +262,15 @@ impl<'a, T: StepTime> Engine<'a, T> {
         if let Some((_, ahead)) = self.ahead.take() {
             self.catch_up(&ahead, now);
         }
-        for index in 0..self.micro_batches.len() {
-            match self.micro_batches[index].doing {
-                Doing::Steps(until) if until <= now => {
-                    self.end_step(index, now, answered);
-                    self.micro_batches[index].doing = Doing::Idle;
-                }
-                Doing::Waits(until) if until <= now => {
-                    self.micro_batches[index].doing = Doing::Idle;
-                }
-                _ => {}
+        while self.next() <= now
+            && let Some(index) = self.calendar.pop()
+        {
+            if matches!(self.micro_batches[index].doing, Doing::Steps(_)) {
+                self.end_step(index, now, answered);
             }
+            self.micro_batches[index].doing = Doing::Idle;
+            let place = self.idle.partition_point(|&other| other < index);
+            self.idle.insert(place, index);
         }
     }
 
@@ -269,7 +282,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             return;
         }
         if self.accepts_from > now {
-            self.micro_batches[index].doing = Doing::Waits(self.accepts_from);
+            self.does(index, Doing::Waits(self.accepts_from));
             return;
         }
         self.receive(index);
@@ -318,7 +331,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             latency: seconds.latency.max(waits),
             interval: seconds.interval.max(waits),
         };
-        micro_batch.doing = Doing::Steps(now + seconds.latency);
+        self.does(index, Doing::Steps(now + seconds.latency));
         self.accepts_from = now + seconds.interval;
         self.jump(work, seconds.latency, now);
     }
@@ -363,9 +376,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
             growth: (last.latency - first) / real(steps - 1),
             steps,
         };
-        let micro_batch = &mut self.micro_batches[0];
-        micro_batch.doing = Doing::Steps(jump.until(steps));
-        micro_batch.jump = Some(jump);
+        self.does(0, Doing::Steps(jump.until(steps)));
+        self.micro_batches[0].jump = Some(jump);
     }
 
     /// Takes the steps of several micro-batches ahead while all of them only decode, and nobody waits
@@ -393,10 +405,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         if each.iter().any(|one| one.most < 2) {
             return;
         }
-        let from = Ahead {
-            each,
-            accepts_from: self.accepts_from,
-        };
+        let from = Ahead::new(each, self.accepts_from);
         let mut to = from.clone();
         to.go(f64::INFINITY);
         let busy = self
@@ -406,7 +415,15 @@ impl<'a, T: StepTime> Engine<'a, T> {
         for (micro_batch, one) in busy.zip(&to.each) {
             micro_batch.doing = one.doing;
         }
+        self.look_at_all();
         self.ahead = Some((from, to));
+    }
+
+    /// Writes the calendar again.
+    fn look_at_all(&mut self) {
+        let doing = self.micro_batches.iter().map(|each| each.doing.until());
+        let dates = doing.zip(0..).filter(|(until, _)| until.is_finite());
+        self.calendar = Calendar::of(dates);
     }
 
     /// Steps of each micro-batch until some end for which there are pages: as far as whole turns of
@@ -473,6 +490,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             micro_batch.doing = one.doing;
             micro_batch.decodes = matches!(one.doing, Doing::Steps(_));
         }
+        self.look_at_all();
         if self.limits.kv_policy == KvPolicy::Preempt {
             self.pages.take_since(pages, now);
         }

@@ -27,6 +27,9 @@ const KIMI_K3: ImageSize = ImageSize::UpTo {
     side: 512,
 };
 
+/// `max_patches` of Llama 4's image processor: squares that an image is cut into, at most.
+const LLAMA4_TILES: u64 = 16;
+
 /// Frames of an image that a patch of Qwen's is of.
 const FRAMES: u64 = 2;
 const COLOURS: u64 = 3;
@@ -55,6 +58,7 @@ pub(super) fn read(outer: &Map<String, Value>, hidden: u64) -> Option<Vision> {
         "gemma3" => tower.gemma3()?,
         "gemma4" => tower.gemma4()?,
         "mistral3" => tower.mistral3()?,
+        "llama4" => tower.llama4()?,
         _ => return None,
     };
     (patch > 0 && merge > 0).then_some(Vision {
@@ -178,4 +182,28 @@ impl Tower<'_> {
         let merged = merge * merge * depth * depth + depth * self.hidden + self.hidden.pow(2);
         Some((merge, ImageSize::Rows { longest }, parameters + merged))
     }
+
+    fn llama4(&self) -> Option<Read> {
+        let (depth, parameters) = self.usual(PLAIN)?;
+        let side = self.number("image_size")?;
+        let ratio = self.own.get("pixel_shuffle_ratio")?.as_f64()?;
+        let merge = whole_inverse(Some(ratio).filter(|ratio| (0.1..=1.0).contains(ratio))?);
+        let (first, second) = (
+            self.number("projector_input_dim")?,
+            self.number("projector_output_dim")?,
+        );
+        let merged = merge * merge * depth * first + first * second + second * self.hidden;
+        let most = LLAMA4_TILES;
+        Some((merge, ImageSize::Tiles { side, most }, parameters + merged))
+    }
+}
+
+/// How many times a ratio goes into one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a ratio of sides of patches"
+)]
+fn whole_inverse(ratio: f64) -> u64 {
+    (1.0 / ratio).round().max(0.0) as u64
 }
