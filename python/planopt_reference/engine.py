@@ -124,12 +124,12 @@ class Engine:
             if micro_batch.ends <= now:
                 self._finish(micro_batch, now)
         while self.coming and self.coming[0].comes <= now:
-            self._arrive(self.coming.pop(0), now)
+            self._arrive(self.coming.pop(0))
         for micro_batch in self.micro_batches:
             if micro_batch.ends == math.inf and self.accepts <= now:
                 self._start(micro_batch, now)
 
-    def _arrive(self, each: Sequence_, _: float) -> None:
+    def _arrive(self, each: Sequence_) -> None:
         self.line.append(each)
 
     def _wants(self) -> bool:
@@ -146,7 +146,7 @@ class Engine:
             self._make_room(micro_batch)
         decoding = sum(each.decodes for each in micro_batch.members) if first else 0
         micro_batch.reading = list(
-            self._chunks(micro_batch, self.limits.token_budget - decoding)
+            self._chunks(micro_batch, self.limits.token_budget - decoding, now)
         )
         if not first and not micro_batch.reading:
             self._make_room(micro_batch)
@@ -188,6 +188,10 @@ class Engine:
     def _hold(self, _: Sequence_, __: int, /) -> None:
         """Keep what was found for a sequence that is let in."""
 
+    def _fetches(self, _: Sequence_, __: int, ___: float, /) -> bool:
+        """Fetch what of a prompt is not here; whether it comes again once it is."""
+        return False
+
     def _leave(self, each: Sequence_) -> None:
         """Take back the pages of a sequence."""
         each.pages = 0
@@ -226,7 +230,7 @@ class Engine:
             self.line.insert(0, latest)
 
     def _chunks(
-        self, micro_batch: _MicroBatch, budget: int
+        self, micro_batch: _MicroBatch, budget: int, now: float
     ) -> Iterator[tuple[Sequence_, int]]:
         """Read those who are being read in their order, then those in the line."""
         for each in [each for each in micro_batch.members if not each.decodes]:
@@ -235,13 +239,13 @@ class Engine:
             tokens = min(budget, each.to_read - each.cached)
             budget -= tokens
             yield each, tokens
-        while budget > 0 and self.line and self._admit(micro_batch):
+        while budget > 0 and self.line and self._admit(micro_batch, now):
             each = micro_batch.members[-1]
             tokens = min(budget, each.to_read - each.cached)
             budget -= tokens
             yield each, tokens
 
-    def _admit(self, micro_batch: _MicroBatch) -> bool:
+    def _admit(self, micro_batch: _MicroBatch, now: float) -> bool:
         here = sum(len(other.members) for other in self.micro_batches)
         share = math.ceil((here + len(self.line)) / len(self.micro_batches))
         if len(micro_batch.members) >= self.limits.max_sequences:
@@ -256,6 +260,9 @@ class Engine:
         fits_alone = free == self.all_pages and pages + idle <= free
         if not fits_alone and pages + idle + spare > free:
             return False
+        if self._fetches(each, found, now):
+            self.line.pop(0)
+            return bool(self.line) and self._admit(micro_batch, now)
         self._hold(each, found)
         each.pages, each.admitted = pages, next(self.turn)
         micro_batch.members.append(self.line.pop(0))

@@ -109,14 +109,16 @@ class Replica(Engine):
         own = self._beginning(turn, self.holders) - turn.shared
         return max(0, own) * self.limits.page_tokens
 
-    def _arrive(self, each: Sequence_, now: float) -> None:
-        """Put a turn in the line, once what only memories behind have of it is here."""
+    def _arrive(self, each: Sequence_) -> None:
+        """Put a turn in the line; who has waited for memories behind is first in it."""
+        looked = isinstance(each, Turn) and each.looked
+        self.line.insert(0 if looked else len(self.line), each)
+
+    def _fetches(self, each: Sequence_, found: int, now: float, /) -> bool:
+        """Fetch what only memories behind have of a prompt, once its turn comes."""
         if not self.tiers or not isinstance(each, Turn) or each.looked:
-            super()._arrive(each, now)
-            return
-        each.looked = True
-        self._trim()
-        here = self._beginning(each, self.holders)
+            return False
+        each.looked, here = True, found
         for at, (tier, copies) in enumerate(self.tiers):
             there = self._beginning(each, copies)
             if there > here:
@@ -125,7 +127,9 @@ class Replica(Engine):
                 self.links[at] += tokens * tier.seconds_per_token
                 each.ready = max(each.ready, self.links[at])
                 each.fetched = here = there
-        self.put(each)
+        if each.ready > now:
+            self.put(each)
+        return each.ready > now
 
     def _beginning(self, turn: Turn, where: Container[Block]) -> int:
         """Count the first blocks of a prompt that are somewhere."""
@@ -179,7 +183,7 @@ class Replica(Engine):
         for tier, copies in self.tiers:
             while len(copies) > tier.kv_tokens // self.limits.page_tokens:
                 copies.popitem(last=False)
-        each.fetched = 0
+        each.fetched, each.looked = 0, False
         if not math.isnan(each.end):
             self.answered.append(each)
 

@@ -61,6 +61,26 @@ def test_past_the_cliff_they_thrash_and_it_says_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("memory", "least", "most"),
+    [("2TB", 0.94, 0.97), ("400GB", 0.08, 0.3)],
+)
+def test_what_hosts_keep_is_looked_for_when_a_turn_comes(
+    memory: str, least: float, most: float
+) -> None:
+    """Forty keep five times what the card has: all of it is in 2 TB, in 400 GB a third.
+
+    Who stands in line for minutes has nothing kept for him by having asked early.
+    """
+    document = asked(
+        **{"model": "llama-3.1-8b", "weights": None, "kv": "fp8", "tp": 1},
+        **{"accelerator": "h100-sxm", "host": "hgx-8", "engine": "vllm"},
+        **{"sessions": 40, "turns": 20, "grow": 1600, "osl": 100, "shared": 4000},
+        **{"think": "5s", "host_cache": memory},
+    )
+    assert least < sessions_of(document).hit_rate < most
+
+
+@pytest.mark.parametrize(
     ("workload", "all_hit_rate", "prompt"),
     [("assistant", 0.908, 4_200), ("rag-chat", 0.698, 15_500)],
 )

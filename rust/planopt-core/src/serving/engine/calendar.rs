@@ -25,6 +25,11 @@ impl Calendar {
         self.first().map_or(f64::INFINITY, |(time, _)| time)
     }
 
+    /// How many have something to come.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Takes the next out.
     pub(super) fn pop(&mut self) -> Option<usize> {
         self.0.pop_front().map(|(_, who)| who)

@@ -7,7 +7,7 @@ use super::calendar::Calendar;
 use super::limits::{EngineLimits, TIERS};
 use super::micro_batch::{Doing, Jump, MicroBatch, Ticket, pages_of};
 use super::pages::Pages;
-use super::prefixes::{Found, Prefixes};
+use super::prefixes::{Found, Prefixes, Stretch};
 use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Policy;
 use crate::load::KvPolicy;
@@ -43,6 +43,8 @@ struct Sequence<'a> {
     decodes: bool,
     /// Tokens still to put out.
     remaining: u32,
+    /// Whether the memories behind the engine have been asked for what it begins with.
+    is_fetched: bool,
     first_token: Option<f64>,
 }
 
@@ -73,6 +75,8 @@ pub(super) struct Engine<'a, T> {
     prefixes: Prefixes,
     /// What the memories behind it have of it, and when the link of each is free again.
     below: [(Copies, f64); TIERS],
+    /// Who waits outside of the line for what they have, and until when.
+    fetching: Calendar,
     /// When the first stage can take the next micro-batch.
     accepts_from: f64,
     /// Steps that several micro-batches have been taken ahead: from where, and to where.
@@ -106,6 +110,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             pages: Pages::new(limits.kv_tokens, limits.page_tokens),
             prefixes: Prefixes::default(),
             below: std::array::from_fn(|at| (copies(at), 0.0)),
+            fetching: Calendar::default(),
             accepts_from: 0.0,
             ahead: None,
             preemptions: 0,
@@ -114,12 +119,12 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// When something happens next; never is infinity.
     pub(super) fn next(&self) -> f64 {
-        self.calendar.next()
+        self.calendar.next().min(self.fetching.next())
     }
 
     /// Requests that have arrived and are not being served.
     pub(super) fn line(&self) -> usize {
-        self.waiting.len() + self.arrived.len()
+        self.waiting.len() + self.arrived.len() + self.fetching.len()
     }
 
     /// Mean share of the KV cache in use until `now`.
@@ -150,6 +155,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
             joined: 0,
             decodes: false,
             remaining: request.output,
+            is_fetched: false,
             first_token: (request.cached == request.prompt).then_some(request.reached),
         };
         let place = if let Some(place) = self.free.pop() {
@@ -259,10 +265,19 @@ impl<'a, T: StepTime> Engine<'a, T> {
     /// answered goes to `answered`; what can start then is started by [`Self::wake`].
     pub(super) fn advance(&mut self, answered: &mut Vec<Answered<'a>>) {
         let now = self.next();
-        if let Some((_, ahead)) = self.ahead.take() {
+        if self.fetching.next() <= now {
+            self.look_up(now);
+            while self.fetching.next() <= now
+                && let Some(place) = self.fetching.pop()
+            {
+                self.waiting
+                    .push_front(u32::try_from(place).unwrap_or(u32::MAX));
+            }
+            self.ask_again();
+        } else if let Some((_, ahead)) = self.ahead.take() {
             self.catch_up(&ahead, now);
         }
-        while self.next() <= now
+        while self.calendar.next() <= now
             && let Some(index) = self.calendar.pop()
         {
             if matches!(self.micro_batches[index].doing, Doing::Steps(_)) {
@@ -556,6 +571,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
         let sequence = &mut self.sequences[ticket.place as usize];
         sequence.cached = 0;
+        sequence.is_fetched = false;
         sequence.request.fetched = [0; TIERS];
         sequence.decodes = false;
         sequence.epoch += 1;
@@ -635,6 +651,13 @@ impl<'a, T: StepTime> Engine<'a, T> {
         if !self.pages.are_spare(pages) {
             return None;
         }
+        if let Some(path) = &path
+            && self.is_fetched_first(place, path, found.blocks, now)
+        {
+            self.waiting.pop_front();
+            return self.admit(index, now);
+        }
+        let sequence = &mut self.sequences[place as usize];
         self.pages.take(pages, now);
         self.waiting.pop_front();
         if let Some(path) = path {
@@ -752,33 +775,36 @@ impl<'a, T: StepTime> Engine<'a, T> {
         self.ask_again();
     }
 
-    /// Begins to fetch what of a prompt only memories behind the engine have; tells the request as it
-    /// then is.
-    pub(super) fn fetch(&mut self, mut request: Request<'a>) -> Request<'a> {
-        let Some(begins) = request.begins else {
-            return request;
-        };
-        if self.limits.tiers.iter().all(Option::is_none) {
-            return request;
+    /// Begins to fetch what of a prompt only memories behind the engine have, beyond the blocks that are
+    /// `here`, once its turn comes; whether it waits for that outside of the line.
+    fn is_fetched_first(&mut self, place: u32, path: &[Stretch], here: u64, now: f64) -> bool {
+        let sequence = &mut self.sequences[place as usize];
+        if std::mem::replace(&mut sequence.is_fetched, true) {
+            return false;
         }
         let page = self.limits.page_tokens;
-        let (path, most) = (begins.path(page), u64::from((request.prompt - 1) / page));
-        self.prefixes.trim(self.pages.free());
-        let mut known = self.prefixes.find(&path, most).blocks;
+        let most = u64::from((sequence.target - 1) / page);
+        let request = &mut sequence.request;
+        let (mut known, mut is_layerwise) = (here, true);
         for (at, (blocks, link)) in self.below.iter_mut().enumerate() {
             let Some(tier) = self.limits.tiers[at] else {
                 continue;
             };
-            let there = blocks.borrow().find(&path, most).blocks;
+            let there = blocks.borrow().find(path, most).blocks;
             if there > known {
                 let tokens = real((there - known) * u64::from(page));
-                *link = link.max(request.arrival) + tokens * tier.seconds_per_token;
+                *link = link.max(now) + tokens * tier.seconds_per_token;
                 request.fetched[at] = u32::try_from(there).unwrap_or(0) * page;
                 request.ready = request.ready.max(*link);
                 known = there;
             }
+            is_layerwise &= tier.does.layerwise;
         }
-        request
+        let waits = request.ready > now && !is_layerwise;
+        if waits {
+            self.fetching.put(request.ready, place as usize);
+        }
+        waits
     }
 
     /// Tokens of a prompt that are here, but those that all of its group begin with.
@@ -797,12 +823,6 @@ impl<'a, T: StepTime> Engine<'a, T> {
         let waiting = self.waiting.iter().chain(&self.arrived);
         let prompts = waiting.map(|place| u64::from(self.sequences[*place as usize].target));
         self.pages.used() * u64::from(self.limits.page_tokens) + prompts.sum::<u64>()
-    }
-
-    /// Whether a prompt waits until all that is fetched of it is here.
-    pub(super) fn fetches_first(&self) -> bool {
-        let mut tiers = self.limits.tiers.iter().flatten();
-        tiers.any(|tier| !tier.does.layerwise)
     }
 
     /// Leaves blocks for those who come back: here, and in the memories behind.

@@ -64,8 +64,6 @@ enum What<'a> {
     /// A user asks, of the engine that has answered him before; or a session, by its place among those
     /// that are alive.
     Asks { engine: usize, session: usize },
-    /// What the host has of a prompt has been fetched.
-    Fetched(Request<'a>),
     /// A request with its cache has reached the pool that decodes.
     Reaches(Request<'a>),
 }
@@ -339,10 +337,6 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                             self.count(&request);
                             self.send(request, engine);
                         }
-                        What::Fetched(request) => self.enter(Request {
-                            reached: due.time,
-                            ..request
-                        }),
                         What::Reaches(request) => {
                             let assigned = self.back.as_mut().map(|(back, _)| {
                                 let engine = back.in_turn();
@@ -391,18 +385,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
     /// Sends a request to a replica, of which `here` has had its session.
     fn send(&mut self, request: Request<'a>, here: usize) {
         let engine = self.front.route(self.router, &request, here, &mut self.any);
-        self.fetch(Request { engine, ..request });
-    }
-
-    /// Lets a request in, once what the host has of it is here.
-    fn fetch(&mut self, request: Request<'a>) {
-        let engine = &mut self.front.each[request.engine];
-        let request = engine.fetch(request);
-        if request.ready > request.arrival && engine.fetches_first() {
-            self.put(request.ready, What::Fetched(request));
-        } else {
-            self.enter(request);
-        }
+        self.enter(Request { engine, ..request });
     }
 
     fn enter(&mut self, request: Request<'a>) {
