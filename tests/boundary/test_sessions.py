@@ -72,10 +72,20 @@ def test_what_hosts_keep_is_looked_for_when_a_turn_comes(
     Who stands in line for minutes has nothing kept for him by having asked early.
     """
     document = asked(
-        **{"model": "llama-3.1-8b", "weights": None, "kv": "fp8", "tp": 1},
-        **{"accelerator": "h100-sxm", "host": "hgx-8", "engine": "vllm"},
-        **{"sessions": 40, "turns": 20, "grow": 1600, "osl": 100, "shared": 4000},
-        **{"think": "5s", "host_cache": memory},
+        model="llama-3.1-8b",
+        weights=None,
+        kv="fp8",
+        tp=1,
+        accelerator="h100-sxm",
+        host="hgx-8",
+        engine="vllm",
+        sessions=40,
+        turns=20,
+        grow=1600,
+        osl=100,
+        shared=4000,
+        think="5s",
+        host_cache=memory,
     )
     assert least < sessions_of(document).hit_rate < most
 

@@ -103,18 +103,31 @@ def test_what_an_image_becomes_is_the_models_own() -> None:
 LLAMA4: dict[str, Any] = {
     "model_type": "llama4",
     "text_config": {
-        **{"model_type": "llama4_text", "hidden_size": 5120, "head_dim": 128},
-        **{"num_attention_heads": 40, "num_key_value_heads": 8},
-        **{"num_hidden_layers": 48, "num_local_experts": 16},
-        **{"num_experts_per_tok": 1, "interleave_moe_layer_step": 1},
-        **{"intermediate_size": 8192, "intermediate_size_mlp": 16384},
-        **{"attention_chunk_size": 8192, "vocab_size": 202048},
-        **{"max_position_embeddings": 10485760, "torch_dtype": "bfloat16"},
+        "model_type": "llama4_text",
+        "hidden_size": 5120,
+        "head_dim": 128,
+        "num_attention_heads": 40,
+        "num_key_value_heads": 8,
+        "num_hidden_layers": 48,
+        "num_local_experts": 16,
+        "num_experts_per_tok": 1,
+        "interleave_moe_layer_step": 1,
+        "intermediate_size": 8192,
+        "intermediate_size_mlp": 16384,
+        "attention_chunk_size": 8192,
+        "vocab_size": 202048,
+        "max_position_embeddings": 10485760,
+        "torch_dtype": "bfloat16",
     },
     "vision_config": {
-        **{"hidden_size": 1408, "intermediate_size": 5632, "num_hidden_layers": 34},
-        **{"image_size": 336, "patch_size": 14, "pixel_shuffle_ratio": 0.5},
-        **{"projector_input_dim": 4096, "projector_output_dim": 4096},
+        "hidden_size": 1408,
+        "intermediate_size": 5632,
+        "num_hidden_layers": 34,
+        "image_size": 336,
+        "patch_size": 14,
+        "pixel_shuffle_ratio": 0.5,
+        "projector_input_dim": 4096,
+        "projector_output_dim": 4096,
     },
 }
 
@@ -136,8 +149,13 @@ def test_tiles_are_the_models_own(tmp_path: Path) -> None:
 
 def test_a_purchase_is_made_for_images(tmp_path: Path) -> None:
     asked: dict[str, Any] = {
-        **{"model": "gemma-3-27b", "accelerators": ["h100-sxm"], "isl": 500},
-        **{"osl": 200, "request_rate": "1/s", "ttft": "2s", "target": "20tok/s"},
+        "model": "gemma-3-27b",
+        "accelerators": ["h100-sxm"],
+        "isl": 500,
+        "osl": 200,
+        "request_rate": "1/s",
+        "ttft": "2s",
+        "target": "20tok/s",
     }
     plan = planopt.solve(**asked, images=2)
     candidate = plan.deployments[0].candidate
