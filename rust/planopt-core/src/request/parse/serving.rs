@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
 use crate::load::Statistic;
 use crate::request::model::unknown_format;
-use crate::request::{Engine, Promises, SearchOptions, SearchServing};
+use crate::request::{Engine, Promises, SearchOptions, SearchServing, ServedModel};
 use crate::search::Redundancy;
 use serde_json::json;
 
@@ -30,8 +30,13 @@ pub(super) fn question(
     let reading = &mut reader;
     not_by_neighbours(reading);
     let mut assumed = Vec::new();
-    let (model, workload) = (&request.model, &request.workload);
-    let images = Images::of(reading, catalog, model, workload, &mut assumed);
+    let images = Images::of(
+        reading,
+        catalog,
+        &request.model,
+        &request.workload,
+        &mut assumed,
+    );
     request.workload = arriving(reading, catalog, &request, &mut assumed);
     let talk = Talk::of(
         reading,
@@ -44,26 +49,14 @@ pub(super) fn question(
     let steps = steps(catalog, &request);
     let load = kind_of(reading, asked, steps, &mut assumed);
     let turns = talk.as_ref().map(|talk| &talk.turns);
-    let lengths = Lengths::of(
-        reading,
-        catalog,
-        asked,
-        load,
-        &mut assumed,
-        images.tokens,
-        turns,
-    );
+    let seen = images.tokens;
+    let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, seen, turns);
     if talk.is_some() {
         reading.require("ttft", "how long may a turn wait? Such as --ttft 5s");
     }
     market::model(reading, catalog, &request.model.name, &mut assumed);
     let model = images.before(drafted(reading, request.model.clone()));
-    #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
-    let output = lengths.output as f64;
-    let throughput = match request.workload.requests {
-        Some(requests) => requests * output,
-        None => request.promises.throughput.unwrap_or(0.0),
-    };
+    let throughput = throughput(&request, lengths.output);
     let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);
     let (budget_usd, budget_usd_per_hour) = budget(reading, &acquisition, request.money.budget);
     let accelerators = request.hardware.accelerators.clone();
@@ -74,11 +67,7 @@ pub(super) fn question(
     market::look_at_scenarios(reading, &acquisition, objective);
     let percentile = percentile(reading, &request, load, &mut assumed);
     let users = users(reading, &request, throughput > 0.0, &mut assumed);
-    look_up_model(reading, catalog, &model.name);
-    look_up_formats(reading, &request);
-    if let Some(draft) = model.draft.as_deref().filter(|draft| *draft != "mtp") {
-        look_up_model(reading, catalog, draft);
-    }
+    look_up(reading, catalog, &model, &request);
     limited(reading, &request);
     let redundancy = redundancy(reading, catalog, &acquisition, &request);
     let mut recorded = market::recorded(&reader, &acquisition, &hardware);
@@ -215,6 +204,24 @@ fn limited(reader: &mut Reader, request: &Request) {
     };
     let message = format!("most throughput of what? nothing limits {what}");
     reader.wrong(code::MISSING_OPTION, "budget", message, accepted);
+}
+
+/// Tokens a second that are asked for, of answers of so many; none where nothing says how many.
+#[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
+fn throughput(request: &Request, output: u64) -> f64 {
+    match request.workload.requests {
+        Some(requests) => requests * output as f64,
+        None => request.promises.throughput.unwrap_or(0.0),
+    }
+}
+
+/// Refuses names that are no models, and no formats.
+fn look_up(reader: &mut Reader, catalog: &Catalog, model: &ServedModel, request: &Request) {
+    look_up_model(reader, catalog, &model.name);
+    look_up_formats(reader, request);
+    if let Some(draft) = model.draft.as_deref().filter(|draft| *draft != "mtp") {
+        look_up_model(reader, catalog, draft);
+    }
 }
 
 /// Refuses names that are no formats.
