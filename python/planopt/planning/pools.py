@@ -182,7 +182,10 @@ def _bounded(
         return unknown
     bound = None
     if problem.objective == "throughput" and known.gap is not None:
-        most = max(two.bound, carried(held.build) * (1 + known.gap))
+        of_one = carried(held.build) * (1 + known.gap)
+        if is_one and two.bound <= of_one:
+            return known  # rates are known no closer than that
+        most = max(two.bound, of_one)
         gap = max(0.0, most / carried(chosen) - 1)
     elif problem.objective == "cheapest" and known.bound_micro_usd is not None:
         price = round(_money(chosen, problem) * MICRO_USD)

@@ -60,9 +60,9 @@ LEAST_SECONDS = 0.1
 LONGEST_WAIT = "24h"
 """Beyond what anybody waits for a turn of a session, which has to end."""
 LEAST_GAIN = 1e-6  # Share by which a speed is higher than another one, at least
-WIDE = 50_000
+WIDE = 20_000
 """Candidates of a question under a load beyond which none near it is asked: each takes
-as long again, some 30 microseconds a candidate."""
+as long again, some 80 microseconds a candidate."""
 TOLD: tuple[Objective, ...] = ("cheapest", "throughput", "cost-per-token")
 """Objectives whose best purchase a plan tells."""
 
@@ -280,15 +280,29 @@ class ServingQuestion(Question[Problem, Build]):
 
     def up_to(self, money: float) -> Aim:
         """Search for what is not dearer alone than so much of the money asked about."""
+        sought = self._sought
         if money * self._reach >= LAST_CAP_USD:
-            return Aim()
+            return Aim(aim=sought)
         price = money * self._reach
         if not self.problem.hourly:
-            return Aim(price_cap_usd=price)
+            return Aim(price_cap_usd=price, aim=sought)
         is_lost = price_of_an_hourly_dollar(self.catalog.cost) is not None
         # What is rented for a share of the time is paid for no less than that.
         rent = money / self.catalog.cost.paid_on_demand
-        return Aim(price_cap_usd=price if is_lost else None, rent_cap_usd_per_hour=rent)
+        most = price if is_lost else None
+        return Aim(price_cap_usd=most, rent_cap_usd_per_hour=rent, aim=sought)
+
+    @property
+    def _sought(self) -> str | None:
+        """What is sought alone of a load: the closed form orders, and proves nothing."""
+        problem = self.problem
+        if problem.percentile is None or problem.objective != "cheapest":
+            return None
+        if self._shares_units or problem.counted_out:
+            return None
+        if not problem.hourly:
+            return "price"
+        return None if problem.budget_usd is not None else "hour"
 
     @property
     def _reach(self) -> float:

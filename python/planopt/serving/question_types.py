@@ -93,9 +93,14 @@ class Problem(Market, frozen=True, kw_only=True):
     def limited(self) -> bool:
         """Whether anything limits the purchase from above."""
         money = self.budget_usd, self.budget_usd_per_hour
+        return self.counted_out or any(limit is not None for limit in money)
+
+    @property
+    def counted_out(self) -> bool:
+        """Whether anything but money limits it."""
         scarce = self.max_power_watts, self.max_racks, self.max_accelerators
         counted = bool(self.stock or self.own)
-        return counted or any(limit is not None for limit in (*money, *scarce))
+        return counted or any(limit is not None for limit in scarce)
 
     def judged_as(self, other: Problem) -> Problem:
         """Take over what another question has learned, and nobody typed."""

@@ -185,7 +185,8 @@ pub struct SearchOptions {
     /// Cheapest builds of different hardware to keep beside the front.
     #[serde(default)]
     pub builds: usize,
-    /// What alone is sought, where nothing limits the purchase: `cost-per-token` or `latency`.
+    /// What alone is sought, where nothing but a budget limits the purchase: `cost-per-token`,
+    /// `latency`, `price` or `hour`.
     #[serde(default)]
     pub aim: Option<Aim>,
     /// Whether prices are those of an hour, of what is bought, too.

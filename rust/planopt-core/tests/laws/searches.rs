@@ -344,6 +344,7 @@ proptest! {
         let score = |unit: &Seen| match aim {
             Aim::CostPerToken => unit.needs[1] / unit.gives[1],
             Aim::Latency => -unit.speed,
+            Aim::Price | Aim::Hour => unreachable!("of a load alone"),
         };
         let best = |units: &[Seen]| units.iter().map(score).fold(f64::MAX, f64::min);
         let (everything, kept) = (best(&hunt.everything()), best(&list(&hunt.search())));

@@ -8,7 +8,7 @@ use planopt_core::load::{
 };
 use planopt_core::serving::engine::{
     self, BatchWait, CacheTier, EngineLimits, Estimate, Estimator, Keeping, LoadReport, Objectives,
-    Pool, Run, StepSeconds, StepTime, StepWork, TIERS, Traffic, Turns, most_in_time,
+    Pool, Run, StepSeconds, StepTime, StepWork, TIERS, Traffic, Turns, most_at_all, most_in_time,
     most_per_second, simulate,
 };
 
@@ -415,6 +415,12 @@ impl Case {
         let traffic = Traffic::of(&self.load);
         let of_one = most_per_second(&self.step, &self.limits, &traffic, Some(tpot));
         f64::from(self.replicas) * of_one
+    }
+
+    /// The same by two steps alone, whatever tokens take.
+    pub(crate) fn bound_by_two_steps(&self) -> f64 {
+        let traffic = Traffic::of(&self.load);
+        f64::from(self.replicas) * most_at_all(&self.step, &self.limits, &traffic)
     }
 
     /// What none like it can exceed, with so many first tokens at most after so many seconds, where

@@ -128,6 +128,22 @@ fn three_hundred_engines_by_class() {
     }
 }
 
+/// Room above what two steps say, and above the bound: `search/serving/latency.rs`.
+const ROOMS: [f64; 2] = [1.25, 1.05];
+
+/// What is looked at roughly is refused by nothing that a closer look would not refuse.
+#[test]
+fn two_steps_bound_no_engine_more_than_its_bound_does() {
+    for number in 0..BOUNDED {
+        let case = cases::case(number);
+        let (rough, bound) = (case.bound_by_two_steps(), case.bound(f64::INFINITY));
+        assert!(
+            ROOMS[0] * rough >= ROOMS[1] * bound,
+            "case {number}: {rough} {bound}"
+        );
+    }
+}
+
 /// None of a thousand engines that several share answers more than its bound, in runs of forty
 /// populations.
 #[test]

@@ -11,7 +11,7 @@ use crate::quantity::real;
 use crate::serving::Replica;
 use crate::serving::engine::{
     EngineLimits, Estimate, Estimator, Keeping, ReplicaSteps, StepTime, StepWork, Turns, limits,
-    most_in_time, most_per_second,
+    most_at_all, most_in_time, most_per_second,
 };
 
 /// What a layout supplies within its latencies.
@@ -68,6 +68,42 @@ pub(crate) struct Most {
 }
 
 impl Most {
+    /// The same found by two steps alone, and looser: prompts are read at the best speed, or as many
+    /// decode as there is room for, whatever a token then takes. It says where to look first.
+    pub(crate) fn roughly(
+        replica: &Replica,
+        latency: &LatencyGoal,
+        in_flight: u32,
+        assumptions: &Assumptions,
+    ) -> Option<Self> {
+        let overlap = replica.question().overlap;
+        let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
+        if !fits(1) {
+            return None;
+        }
+        let capacity = largest(1, fits);
+        let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
+        let steps = ReplicaSteps { replica, in_flight };
+        let fluid = most_at_all(&steps, &limits, &latency.traffic);
+        let rate = BEYOND_MEDIAN * fluid;
+        let micro_batches = f64::from(limits.micro_batches);
+        let behind = (latency.output - 1.0).max(0.0);
+        let within = latency.ttft.zip(latency.tpot);
+        let inside = within.map_or(f64::INFINITY, |(ttft, tpot)| {
+            BEYOND_MEDIAN * rate * (ttft + behind * tpot) / micro_batches
+        });
+        let batch = match latency.traffic.turns() {
+            None => whole(inside.ceil()).min(capacity),
+            Some(turns) => whole((inside + rate * turns.think_seconds / micro_batches).ceil()),
+        };
+        Some(Self {
+            capacity,
+            batch,
+            micro_batches,
+            tokens_per_second: rate * latency.output,
+        })
+    }
+
     /// Of a replica that serves somebody in time: those who decode share steps that are no longer
     /// than a token may take, the others wait for their first token, and requests come no faster
     /// than the fluid bound. None of it rests on the closed form.

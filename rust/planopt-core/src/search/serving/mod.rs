@@ -1,6 +1,7 @@
 //! The search for units that serve.
 
 mod batch;
+mod best_first;
 mod connection;
 mod fastest;
 mod found;

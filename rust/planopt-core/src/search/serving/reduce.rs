@@ -8,7 +8,7 @@
 use super::found::FoundUnit;
 use super::latency::whole;
 use crate::hardware::Owned;
-use crate::quantity::MicroUsd;
+use crate::quantity::{MicroUsd, real};
 use crate::search::redundancy::{Redundancy, Standing};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,14 +26,14 @@ pub struct Demand {
     pub builds: usize,
     /// Whether speed beyond the target counts for anything.
     pub speed: bool,
-    /// What alone is sought, where nothing limits the purchase: then copies of the unit that is
-    /// best at it are the best purchase, and of each accelerator no other one is kept.
+    /// What alone is sought, where nothing but a budget limits the purchase: what cannot be as good
+    /// at it as copies of another unit is not looked at.
     pub aim: Option<Aim>,
     /// Whether every unit is kept, whatever beats or replaces it.
     pub every: bool,
 }
 
-/// What a purchase without limits is best at.
+/// What a purchase is best at, where nothing but a budget limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
@@ -41,15 +41,27 @@ pub enum Aim {
     CostPerToken,
     /// Most tokens per second of each user.
     Latency,
+    /// Least price of what is demanded.
+    Price,
+    /// Fewest dollars an hour of what is demanded.
+    Hour,
 }
 
 impl Aim {
-    /// The less the better.
-    fn of(self, unit: &FoundUnit) -> f64 {
+    /// What copies of a unit are at it, as many as are demanded: the less the better.
+    pub(super) fn of(self, unit: &FoundUnit, demand: &Demand) -> f64 {
+        let all = || real(copies(unit, demand));
         match self {
             Self::CostPerToken => unit.usd_per_hour / unit.tokens_per_second,
             Self::Latency => -unit.tokens_per_second_per_user,
+            Self::Price => unit.price.usd() * all(),
+            Self::Hour => unit.usd_per_hour * all(),
         }
+    }
+
+    /// Whether it is about what is demanded: a mix of units may then be better at it than copies of one.
+    pub(super) fn is_demanded(self) -> bool {
+        matches!(self, Self::Price | Self::Hour)
     }
 }
 
@@ -60,8 +72,8 @@ pub(crate) fn reduce<'a>(mut units: Vec<FoundUnit<'a>>, demand: &Demand) -> Vec<
     }
     units.sort_by(by_needs);
     let mut places: BTreeSet<usize> = match demand.aim {
-        Some(aim) => best_of_each_accelerator(&units, aim),
-        None => unreplaced(&units, demand),
+        Some(aim) if !aim.is_demanded() => best_of_each_accelerator(&units, aim, demand),
+        _ => unreplaced(&units, demand),
     };
     let builds: BTreeSet<usize> = cheapest_builds(&units, demand).into_iter().collect();
     places.extend(&builds);
@@ -204,13 +216,13 @@ impl KeptBySpeed {
     }
 }
 
-fn best_of_each_accelerator(units: &[FoundUnit], aim: Aim) -> BTreeSet<usize> {
+fn best_of_each_accelerator(units: &[FoundUnit], aim: Aim, demand: &Demand) -> BTreeSet<usize> {
     let mut best: BTreeMap<&str, usize> = BTreeMap::new();
     for (place, unit) in units.iter().enumerate() {
         let kept = best
             .entry(&unit.unit.hardware.accelerator.id)
             .or_insert(place);
-        if aim.of(unit) < aim.of(&units[*kept]) {
+        if aim.of(unit, demand) < aim.of(&units[*kept], demand) {
             *kept = place;
         }
     }

@@ -7,7 +7,7 @@ use super::goal::Goal;
 use super::kept::{KeptLine, KeptPart};
 use super::latency::{Most, Supply, supply};
 use super::layouts::{all_layouts, context_ranks, placed};
-use super::reduce::{Demand, reduce};
+use super::reduce::{Aim, Demand, reduce};
 use crate::bill::Unit;
 use crate::catalog::{Accelerator, Assumptions};
 use crate::course::Course;
@@ -165,6 +165,9 @@ pub fn search<'a>(
         course,
     };
     course.begin(space.systems.len() as u64);
+    if demand.aim.is_some_and(Aim::is_demanded) && goal.latency.is_some() {
+        return task.best_first(space);
+    }
     let found: Vec<SearchResult<'a>> = space
         .systems
         .par_iter()
@@ -186,11 +189,32 @@ type Purchase = (u32, u32, Option<(usize, Option<(u32, u32)>)>);
 type Fronts<'a> = BTreeMap<Purchase, Front<FoundUnit<'a>>>;
 
 /// Where hosts of one kind are bought with one network, and the best of what was found there.
-struct Listing<'a> {
+pub(super) struct Listing<'a> {
     place: usize,
-    prices: Prices<'a>,
+    pub(super) prices: Prices<'a>,
     fronts: Fronts<'a>,
-    result: SearchResult<'a>,
+    pub(super) result: SearchResult<'a>,
+}
+
+impl<'a> Listing<'a> {
+    pub(super) fn of(placed: &Placed<'a>) -> Self {
+        Self {
+            place: placed.0,
+            prices: Prices::of(placed.1.parts()),
+            fronts: Fronts::new(),
+            result: SearchResult::default(),
+        }
+    }
+
+    /// What was found, and the units that none beats.
+    pub(super) fn told(self, speed: bool) -> (usize, SearchResult<'a>) {
+        let mut result = self.result;
+        for front in self.fronts.into_values() {
+            let units = front.into_unbeaten(|unit| unit.gives(speed));
+            result.units.extend(units);
+        }
+        (self.place, result)
+    }
 }
 
 impl Task<'_> {
@@ -248,6 +272,10 @@ impl Task<'_> {
         of_equal_lines(each, self.assumptions)
     }
 
+    pub(super) fn layouts(&self) -> &[Layout] {
+        &self.divisions.layouts
+    }
+
     /// The layouts that can be had on a system, of those that anything is `affordable` of.
     pub(super) fn candidates<'r, 'a>(
         &'r self,
@@ -262,37 +290,57 @@ impl Task<'_> {
             if self.course.is_over() {
                 break;
             }
-            let Some(placement) = placed(layout, system, self.question) else {
+            let found = self.candidate(layout, system, fabric, prepared, &mut affordable);
+            let Some(candidate) = found else {
                 continue;
             };
-            let affordable = affordable(placement);
-            if affordable.iter().all(Vec::is_empty) {
-                continue;
-            }
-            let replica = self.divisions.replica(
-                layout,
-                placement,
-                prepared,
-                fabric,
-                system.accelerator,
-                self.question,
-                self.assumptions,
-            );
-            let Some(replica) = replica else {
-                continue;
-            };
-            let in_flight = self.goal.in_flight.unwrap_or(layout.pp);
-            let most = kept.most(layout, placement, || self.most(&replica, in_flight));
-            candidates.push(Candidate {
-                replica,
-                layout,
-                placement,
-                in_flight,
-                affordable,
-                most,
-            });
+            let most = self.most_of(&candidate, kept);
+            candidates.push(Candidate { most, ..candidate });
         }
         candidates
+    }
+
+    /// A layout on a system, if it can be had there and anything is `affordable` of it.
+    pub(super) fn candidate<'r, 'a>(
+        &'r self,
+        layout: Layout,
+        system: &System<'a>,
+        fabric: &'r Fabric,
+        prepared: &'r Prepared,
+        mut affordable: impl FnMut(Placement) -> Vec<Vec<(Unit<'a>, MicroUsd)>>,
+    ) -> Option<Candidate<'r, 'a>> {
+        let placement = placed(layout, system, self.question)?;
+        let affordable = affordable(placement);
+        if affordable.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let replica = self.divisions.replica(
+            layout,
+            placement,
+            prepared,
+            fabric,
+            system.accelerator,
+            self.question,
+            self.assumptions,
+        )?;
+        Some(Candidate {
+            replica,
+            layout,
+            placement,
+            in_flight: self.goal.in_flight.unwrap_or(layout.pp),
+            affordable,
+            most: None,
+        })
+    }
+
+    /// What a layout cannot supply more than, worked out once.
+    pub(super) fn most_of(&self, candidate: &Candidate, kept: &KeptLine) -> Option<Most> {
+        let &Candidate {
+            layout, placement, ..
+        } = candidate;
+        kept.most(layout, placement, || {
+            self.most(&candidate.replica, candidate.in_flight)
+        })
     }
 
     /// All layouts on one accelerator in one host, in one host alone or over networks of one line.
@@ -305,15 +353,7 @@ impl Task<'_> {
             return Vec::new();
         };
         let fabric = system.fabric(self.assumptions);
-        let mut listings: Vec<Listing> = alike
-            .iter()
-            .map(|(place, system)| Listing {
-                place: *place,
-                prices: Prices::of(system.parts()),
-                fronts: Fronts::new(),
-                result: SearchResult::default(),
-            })
-            .collect();
+        let mut listings: Vec<Listing> = alike.iter().map(Listing::of).collect();
         let kept = self.kept.line(&system.accelerator.id, &fabric);
         let mut candidates = self.candidates(system, &fabric, prepared, &kept, |placement| {
             let listings = listings.iter_mut();
@@ -336,24 +376,19 @@ impl Task<'_> {
             listing.result.interrupted = self.course.is_over();
         }
         let speed = self.demand.speed;
-        let told = |listing: Listing<'a>| {
-            let mut result = listing.result;
-            for front in listing.fronts.into_values() {
-                let units = front.into_unbeaten(|unit| unit.gives(speed));
-                result.units.extend(units);
-            }
-            (listing.place, result)
-        };
-        listings.into_iter().map(told).collect()
+        let told = listings.into_iter().map(|listing| listing.told(speed));
+        told.collect()
     }
 
-    /// Offers what a replica supplies to each listing, unless all have better.
-    fn supply_to<'a>(
+    /// Offers what a replica supplies to each listing, unless all have better; what the best of its units
+    /// is at what alone is sought.
+    pub(super) fn supply_to<'a>(
         &self,
         listings: &mut [Listing<'a>],
         candidate: &Candidate<'_, 'a>,
         kept: &KeptLine,
-    ) {
+    ) -> f64 {
+        let mut best = f64::INFINITY;
         let &Candidate {
             in_flight,
             ref affordable,
@@ -374,7 +409,7 @@ impl Task<'_> {
             })
             .collect();
         let Some(&first) = open.first() else {
-            return;
+            return best;
         };
         let (found, count) = self.supplies(candidate, kept);
         listings[first].result.evaluated += count.evaluated;
@@ -386,6 +421,11 @@ impl Task<'_> {
                 Ok(found) => {
                     for &supply in found {
                         let units = self.supplying(supply, in_flight, &affordable[listing]);
+                        let units = units.inspect(|unit| {
+                            let aim = self.demand.aim;
+                            let of_unit = aim.map(|aim| aim.of(unit, self.demand));
+                            best = best.min(of_unit.unwrap_or(f64::INFINITY));
+                        });
                         if self.demand.every {
                             result.units.extend(units);
                         } else {
@@ -395,6 +435,7 @@ impl Task<'_> {
                 }
             }
         }
+        best
     }
 
     /// What a replica supplies: at the batches of the goal, or within its latencies.
@@ -510,7 +551,7 @@ impl Task<'_> {
     }
 
     /// Units whose replicas supply so much each.
-    fn supplying<'a>(
+    pub(super) fn supplying<'a>(
         &self,
         supply: Supply,
         in_flight: u32,

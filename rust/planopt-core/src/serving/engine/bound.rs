@@ -39,41 +39,26 @@ pub(super) const LARGEST_STEP: f64 = 65536.0;
 
 /// Requests per second that no engine of such limits exceeds in the long run, with a time per
 /// output token of at most `tpot` seconds on average; 0 if a single sequence is too slow.
-#[expect(clippy::cast_precision_loss, reason = "fewer tokens than 2^53")]
 pub fn most_per_second(
     step: &impl StepTime,
     limits: &EngineLimits,
     traffic: &Traffic,
     tpot: Option<f64>,
 ) -> f64 {
-    let micro_batches = f64::from(limits.micro_batches.max(1));
-    let budget = f64::from(limits.token_budget).clamp(1.0, LARGEST_STEP);
-    let (behind, read) = (traffic.mean_output() - 1.0, traffic.mean_read());
-    let again = |prompt: f64, sequences: f64| {
-        let chunks = if prompt > 0.0 {
-            (prompt / read).max(1.0)
-        } else {
-            0.0
-        };
-        let seconds = step.seconds(&StepWork {
-            prefill_tokens: prompt,
-            chunks,
-            prefill_context: traffic.mean_attended_tokens(),
-            decode_sequences: sequences,
-            decode_context: traffic.decode_context(),
-        });
-        seconds.latency.max(micro_batches * seconds.interval)
-    };
-    let reads = micro_batches * budget / (read * again(budget, 0.0));
+    let engine = Engine::of(step, limits, traffic);
+    let Engine {
+        micro_batches,
+        budget,
+        behind,
+        read,
+        ..
+    } = engine;
+    let again = |prompt, sequences| engine.again(prompt, sequences);
+    let reads = engine.reads();
     if behind <= 0.0 {
         return reads;
     }
-    let resident =
-        limits.kv_tokens as f64 / traffic.resident_tokens(limits.kv_policy) / micro_batches;
-    let places = f64::from(limits.max_sequences)
-        .min(resident)
-        .min(budget)
-        .max(1.0);
+    let places = engine.places();
     let carried = |sequences: f64| {
         let mixed = (sequences * read / behind).min(budget - sequences).max(0.0);
         let hidden = (sequences / behind).min(mixed / read) / again(mixed, sequences);
@@ -102,6 +87,80 @@ pub fn most_per_second(
         climbed(coarse, APART, sequences, carried)
     };
     reads.min(micro_batches * best.1)
+}
+
+/// The same by two steps, whatever a token then takes, if the more decode the less each takes of a step:
+/// what is read at best, and what is put out by as many as there is room for.
+pub fn most_at_all(step: &impl StepTime, limits: &EngineLimits, traffic: &Traffic) -> f64 {
+    let engine = Engine::of(step, limits, traffic);
+    let reads = engine.reads();
+    if engine.behind <= 0.0 {
+        return reads;
+    }
+    let places = engine.places();
+    let decodes = places / (engine.behind * engine.again(0.0, places));
+    reads.min(engine.micro_batches * decodes)
+}
+
+/// What the bounds of an engine rest on.
+struct Engine<'e, T> {
+    step: &'e T,
+    limits: &'e EngineLimits,
+    traffic: &'e Traffic,
+    micro_batches: f64,
+    /// Tokens of a step, at most.
+    budget: f64,
+    /// Tokens behind the first of an output.
+    behind: f64,
+    /// Tokens of a prompt to read.
+    read: f64,
+}
+
+impl<'e, T: StepTime> Engine<'e, T> {
+    fn of(step: &'e T, limits: &'e EngineLimits, traffic: &'e Traffic) -> Self {
+        Self {
+            step,
+            limits,
+            traffic,
+            micro_batches: f64::from(limits.micro_batches.max(1)),
+            budget: f64::from(limits.token_budget).clamp(1.0, LARGEST_STEP),
+            behind: traffic.mean_output() - 1.0,
+            read: traffic.mean_read(),
+        }
+    }
+
+    /// Seconds until the same micro-batch steps again.
+    fn again(&self, prompt: f64, sequences: f64) -> f64 {
+        let chunks = if prompt > 0.0 {
+            (prompt / self.read).max(1.0)
+        } else {
+            0.0
+        };
+        let seconds = self.step.seconds(&StepWork {
+            prefill_tokens: prompt,
+            chunks,
+            prefill_context: self.traffic.mean_attended_tokens(),
+            decode_sequences: sequences,
+            decode_context: self.traffic.decode_context(),
+        });
+        seconds.latency.max(self.micro_batches * seconds.interval)
+    }
+
+    /// Prompts per second, if nothing else is done.
+    fn reads(&self) -> f64 {
+        self.micro_batches * self.budget / (self.read * self.again(self.budget, 0.0))
+    }
+
+    /// Sequences of a micro-batch that decode, at most.
+    #[expect(clippy::cast_precision_loss, reason = "fewer tokens than 2^53")]
+    fn places(&self) -> f64 {
+        let of_one = self.traffic.resident_tokens(self.limits.kv_policy);
+        let resident = self.limits.kv_tokens as f64 / of_one / self.micro_batches;
+        f64::from(self.limits.max_sequences)
+            .min(resident)
+            .min(self.budget)
+            .max(1.0)
+    }
 }
 
 /// The most up to the `high` end at which what grows from one end to the other is at most 0, or a

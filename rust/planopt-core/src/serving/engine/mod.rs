@@ -31,7 +31,7 @@ mod table;
 mod window;
 
 pub use self::backlog::most_in_time;
-pub use self::bound::most_per_second;
+pub use self::bound::{most_at_all, most_per_second};
 pub(crate) use self::draws::long_prompt;
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic, of_sessions};
 pub use self::footprint::Footprint;

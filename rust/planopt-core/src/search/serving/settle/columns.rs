@@ -37,6 +37,7 @@ pub fn columns<'a>(
     let mut confirmed = vec![false; refused.len()];
     for (place, &part) in parts.iter().enumerate() {
         let (of_part, mut kinds, units, result) = Kinds::of(part, users, settling);
+        kinds.par_iter_mut().for_each(|kind| of_part.sharpen(kind));
         let is_closed = of_part.judge.is_closed();
         let mut said: BTreeMap<usize, usize> = BTreeMap::new();
         for (kind, unit) in &units {

@@ -236,8 +236,10 @@ pub(super) struct Kind {
     layout: Layout,
     placement: Placement,
     in_flight: u32,
+    /// What it cannot supply more than; roughly, until it is worth knowing.
     most: Most,
-    paces: [StepSeconds; STEPS_COMPARED],
+    /// How its engine schedules, and how long some steps of it take, once that is known.
+    engine: Option<(EngineLimits, Vec<StepSeconds>)>,
     pub(super) bracket: Bracket,
     pub(super) heard: Heard,
     /// Looks at rates that were left open, by the bits of the rate.
@@ -277,12 +279,21 @@ impl Heard {
     }
 }
 
-/// Steps by which replicas of one layout are compared: what they wait for each other with the fewest
-/// tokens and with many, to read and to decode.
-const STEPS_COMPARED: usize = 4;
-const FEW: f64 = 1.0;
-const MANY_SEQUENCES: f64 = 64.0;
-const MANY_TOKENS: f64 = 2048.0;
+/// Steps by which replicas are compared: chunks of so many tokens beside so many sequences that decode,
+/// from the fewest to many, about the usual contexts.
+const CHUNKS: [f64; 4] = [0.0, 1.0, 512.0, 4096.0];
+const SEQUENCES: [f64; 4] = [0.0, 1.0, 16.0, 128.0];
+
+fn compared(context: f64) -> impl Iterator<Item = StepWork> {
+    let each = CHUNKS.into_iter().flat_map(move |tokens| {
+        let beside = SEQUENCES.into_iter();
+        beside.map(move |sequences| match tokens {
+            0.0 => StepWork::decode(sequences, context),
+            _ => StepWork::decode(sequences, context).with_chunk(tokens, 0.0),
+        })
+    });
+    each.filter(|work| !work.is_empty())
+}
 
 /// By how much the rate that is looked at first is above where the closed form puts the most.
 const ABOVE_ESTIMATE: f64 = 1.3;
@@ -296,6 +307,8 @@ pub(super) struct Kinds<'s, 'a> {
     divisions: Divisions<'s>,
     prepared: PreparedOn<'a>,
     lines: Vec<Line<'a>>,
+    /// Users of all, where these are known.
+    users: Option<f64>,
     pub(super) judge: Judge<'s>,
 }
 
@@ -319,29 +332,54 @@ impl Kind {
         (self.prepared, self.layout, self.in_flight)
     }
 
-    /// Takes over what has been shown of a replica that is no slower in any step.
-    pub(super) fn stay_behind(&mut self, shown: &Bracket, heard: &Heard) {
+    /// Takes over what has been shown of a replica that is no slower in any step; what was left open of
+    /// one that is divided alike.
+    pub(super) fn stay_behind(&mut self, shown: &Bracket, heard: &Heard, is_alike: bool) {
         self.bracket.violating = self.bracket.violating.min(shown.violating);
-        self.bracket.open = self.bracket.open.min(shown.open);
+        if is_alike {
+            self.bracket.open = self.bracket.open.min(shown.open);
+        }
         for (&users, &tokens) in &heard.0 {
             self.heard.keep(users, tokens);
         }
     }
 
-    /// Whether no step of it is faster than that of another replica of the same division, of which it
-    /// has no more room: it carries no more then.
+    /// Whether no step of it is faster than that of another replica whose engine schedules as its own
+    /// does, and has no less room: it carries no more then.
     pub(super) fn is_behind(&self, other: &Self) -> bool {
-        let steps = self.paces.iter().zip(&other.paces);
+        let (Some((mine, my_steps)), Some((theirs, their_steps))) = (&self.engine, &other.engine)
+        else {
+            return false;
+        };
+        let steps = my_steps.iter().zip(their_steps);
         let mut slower = steps.map(|(mine, theirs)| {
             mine.latency >= theirs.latency && mine.interval >= theirs.interval
         });
-        self.most.capacity <= other.most.capacity && slower.all(|is| is)
+        let schedules = |limits: &EngineLimits| EngineLimits {
+            kv_tokens: 0,
+            ..*limits
+        };
+        mine.kv_tokens <= theirs.kv_tokens
+            && self.most.capacity <= other.most.capacity
+            && slower.all(|is| is)
+            && schedules(mine) == schedules(theirs)
+            && self.layout.dp == other.layout.dp
+    }
+
+    /// Whether it has been simulated.
+    pub(super) fn was_looked_at(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
+    /// Whether only two steps of it have been looked at.
+    pub(super) fn is_rough(&self) -> bool {
+        self.engine.is_none()
     }
 }
 
 impl<'s, 'a> Kinds<'s, 'a> {
-    /// Gathers them: all that are not too slow for one user alone, with their units. Where so many
-    /// users are all, no more of them are asked of any.
+    /// Gathers them roughly, with their units. Where so many users are all, no more of them are asked of
+    /// any.
     pub(super) fn of(
         part: SettledPart<'s, 'a>,
         users: Option<f64>,
@@ -359,6 +397,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
             divisions,
             prepared: Vec::new(),
             lines: Vec::new(),
+            users,
             judge: Judge {
                 load: part.load,
                 goal: part.latency,
@@ -385,7 +424,6 @@ impl<'s, 'a> Kinds<'s, 'a> {
         };
         let (prepared, alike) = alike(&task, &part);
         all.prepared = prepared;
-        let is_closed = all.judge.is_closed();
         let found: Vec<_> = alike
             .into_par_iter()
             .map(|(line, systems)| {
@@ -393,19 +431,20 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 let prepared = &all.prepared[line.prepared].1;
                 let prices = systems.iter().map(|system| Prices::of(system.parts()));
                 let mut prices: Vec<_> = prices.collect();
-                let affordable = |placement| {
+                let mut affordable = |placement| {
                     let listings = prices.iter_mut();
                     listings
                         .map(|listing| task.affordable(listing, placement, &mut result))
                         .collect()
                 };
-                let kept = part.kept.line(&line.system.accelerator.id, &line.fabric);
-                let candidates =
-                    task.candidates(&line.system, &line.fabric, prepared, &kept, affordable);
-                let kinds: Vec<_> = candidates
-                    .iter()
-                    .filter_map(|candidate| {
-                        of_candidate(&part, users, is_closed, candidate, &demand)
+                let is_open = |_: &&Layout| !settling.course.is_over();
+                let layouts = task.layouts().iter().take_while(is_open);
+                let kinds: Vec<_> = layouts
+                    .filter_map(|&layout| {
+                        let (system, fabric) = (&line.system, &line.fabric);
+                        let found =
+                            task.candidate(layout, system, fabric, prepared, &mut affordable);
+                        all.gathered(&found?, &demand)
                     })
                     .collect();
                 let covered = kinds.iter().map(|(kind, _)| u64::from(kind.most.capacity));
@@ -448,6 +487,105 @@ impl<'s, 'a> Kinds<'s, 'a> {
             all.lines.push(line);
         }
         (all, kinds, units, result)
+    }
+
+    /// The kind of a candidate and its units, roughly, if it fits.
+    fn gathered(
+        &self,
+        candidate: &Candidate<'_, 'a>,
+        demand: &Demand,
+    ) -> Option<(Kind, Vec<FoundUnit<'a>>)> {
+        let &Candidate {
+            ref replica,
+            layout,
+            placement,
+            in_flight,
+            ref affordable,
+            ..
+        } = candidate;
+        let SettledPart {
+            question,
+            latency,
+            assumptions,
+            ..
+        } = self.part;
+        let most = Most::roughly(replica, latency, in_flight, assumptions)?;
+        if most.tokens_per_second <= 0.0 {
+            return None;
+        }
+        let supply = Supply {
+            batch: most.batch.min(most.capacity),
+            sessions: latency.traffic.turns().map(|_| most.batch),
+            tokens_per_second: most.tokens_per_second,
+            tokens_per_second_per_user: 1.0,
+        };
+        let units = affordable.iter().flatten().map(|&unit| {
+            FoundUnit::supplying(supply, in_flight, unit, question.overlap, assumptions)
+        });
+        let kind = Kind {
+            line: 0,
+            prepared: 0,
+            engine: None,
+            layout,
+            placement,
+            in_flight,
+            most,
+            bracket: Bracket {
+                violating: f64::INFINITY,
+                open: f64::INFINITY,
+                fluid: self.fluid(&most),
+                ..Bracket::default()
+            },
+            heard: Heard::default(),
+            begun: BTreeMap::new(),
+            table: None,
+        };
+        // All of them supply as much a replica: what copies of another one replace is no loss.
+        Some((kind, reduce(units.collect(), demand)))
+    }
+
+    /// Requests per second, or users, that none exceeds which cannot supply more than this.
+    fn fluid(&self, most: &Most) -> f64 {
+        if self.judge.is_closed() {
+            let carried = f64::from(most.batch) * most.micro_batches;
+            self.users.map_or(carried, |all| carried.min(all))
+        } else {
+            most.tokens_per_second / self.part.latency.output
+        }
+    }
+
+    /// Looks closer at a kind of which two steps were looked at: it carries nothing if one user alone is
+    /// served too slowly.
+    pub(super) fn sharpen(&self, kind: &mut Kind) {
+        let SettledPart {
+            latency,
+            assumptions,
+            kept,
+            ..
+        } = self.part;
+        let Some(replica) = self.replica(kind).filter(|_| kind.is_rough()) else {
+            return;
+        };
+        let in_flight = kind.in_flight;
+        let line = &self.lines[kind.line];
+        let kept = kept.line(&line.system.accelerator.id, &line.fabric);
+        let most = kept.most(kind.layout, kind.placement, || {
+            Most::of(&replica, latency, in_flight, assumptions)
+        });
+        let one = Batching {
+            batch: 1,
+            in_flight,
+        };
+        let most = most.filter(|_| alone(&replica, latency, one).is_none());
+        let steps = ReplicaSteps {
+            replica: &replica,
+            in_flight,
+        };
+        let compared = compared(latency.traffic.usual_context());
+        let paces = compared.map(|work| steps.seconds(&work)).collect();
+        kind.engine = Some((self.limits(kind, &replica), paces));
+        kind.bracket.fluid = most.map_or(0.0, |most| self.fluid(&most).min(kind.bracket.fluid));
+        kind.most = most.unwrap_or(kind.most);
     }
 
     fn replica(&self, kind: &Kind) -> Option<Replica<'_>> {
@@ -634,16 +772,24 @@ impl<'s, 'a> Kinds<'s, 'a> {
             assumptions,
             ..
         } = self.part;
-        let count = &mut Count::default();
-        let found = supply(
-            &replica,
-            goal,
-            latency,
-            kind.in_flight,
-            Some(kind.most),
-            assumptions,
-            count,
-        );
+        let line = &self.lines[kind.line];
+        let kept = &self.part.kept;
+        let kept = kept.line(&line.system.accelerator.id, &line.fabric);
+        // The search before this one may have asked.
+        let (found, _) = kept.supplied(kind.layout, kind.placement, || {
+            let (most, mut count) = (Some(kind.most), Count::default());
+            let in_flight = kind.in_flight;
+            let found = supply(
+                &replica,
+                goal,
+                latency,
+                in_flight,
+                most,
+                assumptions,
+                &mut count,
+            );
+            (found, count)
+        });
         let found = found.ok()?;
         Some(if self.judge.is_closed() {
             let answered = f64::from(found.batch) * kind.most.micro_batches;
@@ -686,7 +832,8 @@ impl<'s, 'a> Kinds<'s, 'a> {
         let tokens = if is_shown {
             bracket.tokens
         } else {
-            let alone = BEYOND * rate / kind.paces[0].latency;
+            let paces = kind.engine.as_ref().and_then(|(_, paces)| paces.first());
+            let alone = paces.map_or(f64::INFINITY, |one| BEYOND * rate / one.latency);
             let most = kind.most.tokens_per_second.min(alone);
             most.min(kind.heard.most_tokens(rate))
         };
@@ -787,83 +934,6 @@ fn alike<'a>(
         }
     }
     (prepared, alike)
-}
-
-/// The kind of a candidate and its units, unless one user alone is served too slowly.
-fn of_candidate<'a>(
-    part: &SettledPart<'_, 'a>,
-    users: Option<f64>,
-    is_closed: bool,
-    candidate: &Candidate<'_, 'a>,
-    demand: &Demand,
-) -> Option<(Kind, Vec<FoundUnit<'a>>)> {
-    let Candidate {
-        replica,
-        layout,
-        placement,
-        in_flight,
-        affordable,
-        ..
-    } = candidate;
-    let SettledPart {
-        question,
-        latency,
-        assumptions,
-        ..
-    } = part;
-    let in_flight = *in_flight;
-    let most = candidate.most?;
-    let one = Batching {
-        batch: 1,
-        in_flight,
-    };
-    if most.tokens_per_second <= 0.0 || alone(replica, latency, one).is_some() {
-        return None;
-    }
-    let fluid = if is_closed {
-        let carried = f64::from(most.batch) * most.micro_batches;
-        users.map_or(carried, |all| carried.min(all))
-    } else {
-        most.tokens_per_second / latency.output
-    };
-    let supply = Supply {
-        batch: most.batch.min(most.capacity),
-        sessions: latency.traffic.turns().map(|_| whole(fluid)),
-        tokens_per_second: most.tokens_per_second,
-        tokens_per_second_per_user: 1.0,
-    };
-    let units = affordable
-        .iter()
-        .flatten()
-        .map(|&unit| FoundUnit::supplying(supply, in_flight, unit, question.overlap, assumptions));
-    let steps = ReplicaSteps { replica, in_flight };
-    let context = latency.traffic.usual_context();
-    let compared = [
-        StepWork::decode(FEW, context),
-        StepWork::decode(MANY_SEQUENCES, context),
-        StepWork::default().with_chunk(FEW, 0.0),
-        StepWork::default().with_chunk(MANY_TOKENS, 0.0),
-    ];
-    let kind = Kind {
-        line: 0,
-        prepared: 0,
-        paces: compared.map(|work| steps.seconds(&work)),
-        layout: *layout,
-        placement: *placement,
-        in_flight,
-        most,
-        bracket: Bracket {
-            violating: f64::INFINITY,
-            open: f64::INFINITY,
-            fluid,
-            ..Bracket::default()
-        },
-        heard: Heard::default(),
-        begun: BTreeMap::new(),
-        table: None,
-    };
-    // All of them supply as much a replica: what copies of another one replace is no loss.
-    Some((kind, reduce(units.collect(), demand)))
 }
 
 #[cfg(test)]

@@ -117,6 +117,10 @@ const RATES_AS_GOOD: f64 = 2e-3;
 /// found is the same on any machine.
 const AT_ONCE: usize = 8;
 
+/// By how much dearer for what it supplies than a purchase a kind may be that is looked at closer with it:
+/// what is not used of it may be next.
+const NEARLY_AS_CHEAP: f64 = 1.5;
+
 /// Halvings of the way from the rates that hold to those that are not refused.
 const HALVINGS: usize = 20;
 
@@ -192,7 +196,8 @@ pub fn settle<'a>(
     } else {
         (Ended::Time, None)
     };
-    let (refused, least_per_demand) = (all.refused(), all.least_per_demand());
+    let least_per_demand = all.least_per_demand();
+    let refused = all.refused();
     let sum = |of: fn(&Kinds<'_, 'a>) -> u64| all.parts.iter().map(of).sum();
     let requests = sum(|part| part.judge.requests.load(Ordering::Relaxed));
     Settled {
@@ -217,6 +222,9 @@ impl<'a> Loop<'_, '_, 'a> {
             AS_GOOD
         };
         let meet = |high: &Bought, low: f64| high.value <= low + close * low.abs();
+        if !matches!(self.buyer, Buyer::Fronts) {
+            self.sharpen(&(0..self.kinds.len()).collect());
+        }
         self.look_at_guess();
         let mut passed: Passed<'a> = None;
         while !self.settling.course.is_over() {
@@ -224,11 +232,16 @@ impl<'a> Loop<'_, '_, 'a> {
                 // What short looks left open may carry it after all.
                 match self.buy(At::NotViolating) {
                     None => return (Ended::Nothing, None, None),
-                    Some(open) if self.look_again(&open) => continue,
+                    Some(open) if self.sharpen_used(&open, None) || self.look_again(&open) => {
+                        continue;
+                    }
                     Some(_) => return (Ended::Edge, None, None),
                 }
             };
             let high = self.buy(At::Good);
+            if self.sharpen_used(&low, high.as_ref()) {
+                continue;
+            }
             if let Some(high) = &high {
                 self.settling.course.narrow(high.value, low.bound);
             }
@@ -246,6 +259,12 @@ impl<'a> Loop<'_, '_, 'a> {
                 passed = Some((high.clone(), runs));
             }
             let open = self.buy(At::NotViolating);
+            if open
+                .as_ref()
+                .is_some_and(|open| self.sharpen_used(open, Some(&high)))
+            {
+                continue;
+            }
             let bound = open.as_ref().map_or(low.bound, |open| open.bound);
             if meet(&high, bound) {
                 return (Ended::Proven, passed, Some(bound));
@@ -255,7 +274,14 @@ impl<'a> Loop<'_, '_, 'a> {
             }
         }
         // The clock ended: what holds is told, with its distance from what was not refused.
-        let bound = self.buy(At::NotViolating).map(|open| open.bound);
+        let mut open = self.buy(At::NotViolating);
+        while open
+            .as_ref()
+            .is_some_and(|open| self.sharpen_used(open, None))
+        {
+            open = self.buy(At::NotViolating);
+        }
+        let bound = open.map(|open| open.bound);
         for _ in 0..LAST_TRIES {
             let Some(high) = self.buy(At::Good) else {
                 break;
@@ -285,19 +311,74 @@ impl<'a> Loop<'_, '_, 'a> {
 
     /// Millionths of a dollar that a token per second costs at least where these are demanded, else a
     /// user, at the rates that are not refused: the dual value of the demand, limits left out.
-    fn least_per_demand(&self) -> Option<f64> {
-        let for_tokens = self.settling.limits.tokens_per_second > 0.0;
-        let each = (0..self.units.len()).filter_map(|place| {
-            let unit = self.unit(place, At::NotViolating);
-            let supply = if for_tokens {
-                unit.tokens_per_second
-            } else {
-                real(unit.users)
-            };
-            let price = real(self.price(&unit).0.unsigned_abs());
-            (supply > 0.0 && price > 0.0).then_some(price / supply)
-        });
-        each.min_by(f64::total_cmp)
+    fn least_per_demand(&mut self) -> Option<f64> {
+        loop {
+            let units = 0..self.units.len();
+            let each = units.filter_map(|place| Some((self.per_demand(place)?, place)));
+            let (least, place) = each.min_by(|one, other| one.0.total_cmp(&other.0))?;
+            if !self.kinds[self.units[place].0].is_rough() {
+                return Some(least);
+            }
+            self.sharpen(&self.rough_below(NEARLY_AS_CHEAP * least));
+        }
+    }
+
+    /// Millionths of a dollar of a unit for each token per second that it supplies at a rate that is not
+    /// refused, where these are demanded, else for each user.
+    fn per_demand(&self, place: usize) -> Option<f64> {
+        let unit = self.unit(place, At::NotViolating);
+        let supply = if self.settling.limits.tokens_per_second > 0.0 {
+            unit.tokens_per_second
+        } else {
+            real(unit.users)
+        };
+        let price = real(self.price(&unit).0.unsigned_abs());
+        (supply > 0.0 && price > 0.0).then_some(price / supply)
+    }
+
+    /// Kinds that were looked at roughly, of which a unit is no dearer than this for what it supplies.
+    fn rough_below(&self, most: f64) -> BTreeSet<usize> {
+        let units = self.units.iter().enumerate();
+        let rough = units.filter(|(_, (kind, _))| self.kinds[*kind].is_rough());
+        let cheap = rough.filter(|(place, _)| self.per_demand(*place).is_some_and(|it| it <= most));
+        cheap.map(|(_, (kind, _))| *kind).collect()
+    }
+
+    /// Looks closer at kinds that a purchase uses and were looked at roughly, and at all that are nearly
+    /// as cheap, or as cheap as the one that holds; whether it uses any.
+    fn sharpen_used(&mut self, bought: &Bought, high: Option<&Bought>) -> bool {
+        let used = bought.counts.keys().map(|place| self.units[*place].0);
+        let used: BTreeSet<usize> = used.filter(|kind| self.kinds[*kind].is_rough()).collect();
+        if used.is_empty() {
+            return false;
+        }
+        let limits = self.settling.limits;
+        let demand = if limits.tokens_per_second > 0.0 {
+            limits.tokens_per_second
+        } else {
+            real(limits.users)
+        };
+        let nearly = NEARLY_AS_CHEAP * bought.value;
+        let enough = high.map_or(nearly, |high| high.value.max(nearly));
+        let nearly = self.rough_below(enough / demand);
+        self.sharpen(&used.union(&nearly).copied().collect());
+        true
+    }
+
+    /// Looks closer at some kinds, and tells them what has been shown of those that they are behind.
+    fn sharpen(&mut self, wanted: &BTreeSet<usize>) {
+        let (parts, of_part) = (&self.parts, &self.of_part);
+        self.kinds
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(place, kind)| kind.is_rough() && wanted.contains(place))
+            .for_each(|(place, kind)| parts[of_part[place]].sharpen(kind));
+        // Whoever has only heard is behind one that was looked at.
+        for kind in 0..self.kinds.len() {
+            if self.kinds[kind].was_looked_at() {
+                self.tell(kind, wanted.iter().copied());
+            }
+        }
     }
 
     /// Looks longer at what a purchase leaves open, and where no look is longer at the rates above it, of
@@ -345,6 +426,7 @@ impl<'a> Loop<'_, '_, 'a> {
                 guessed.insert(*kind, guess.rate);
             }
         }
+        self.sharpen(&guessed.keys().copied().collect());
         let (parts, of_part) = (&self.parts, &self.of_part);
         self.kinds
             .par_iter_mut()
@@ -488,7 +570,8 @@ impl<'a> Loop<'_, '_, 'a> {
                 used.insert(kind, (rate, to_beat));
             }
         }
-        for (kind, of_it) in high.into_iter().flat_map(|high| self.untried(high)) {
+        let untried = high.map_or_else(Vec::new, |high| self.untried(high));
+        for (kind, of_it) in untried {
             used.entry(kind).or_insert(of_it);
         }
         let is_closed = self.is_closed();
@@ -553,39 +636,70 @@ impl<'a> Loop<'_, '_, 'a> {
         })
     }
 
-    /// A rate at which a kind violates the SLO violates it with those that are behind it, which put out no
-    /// more, and one that is left open is asked of none of them before longer looks are taken.
+    /// A rate at which a kind violates the SLO violates it with those that are behind it, whatever their
+    /// accelerators, which put out no more; one that is left open is asked of none that are divided alike
+    /// before longer looks are taken.
     fn tell_those_behind(&mut self, kind: usize) {
+        self.tell(kind, 0..self.kinds.len());
+    }
+
+    fn tell(&mut self, kind: usize, others: impl Iterator<Item = usize>) {
         let (shown, heard) = (self.kinds[kind].bracket, self.kinds[kind].heard.clone());
-        for &other in &self.divisions[&(self.of_part[kind], self.kinds[kind].division())] {
-            if other != kind && self.kinds[other].is_behind(&self.kinds[kind]) {
-                self.kinds[other].stay_behind(&shown, &heard);
+        let (part, division) = (self.of_part[kind], self.kinds[kind].division());
+        for other in others {
+            let is_it = other == kind || self.of_part[other] != part;
+            if !is_it && self.kinds[other].is_behind(&self.kinds[kind]) {
+                let is_alike = self.kinds[other].division() == division;
+                self.kinds[other].stay_behind(&shown, &heard, is_alike);
             }
         }
     }
 
     /// Kinds that nobody has looked at though copies of them alone might beat what is known, one of a
     /// division, with the most that they may carry and the rate that this takes: each has to be looked at
-    /// before anything is proven.
-    fn untried(&self, high: &Bought) -> impl Iterator<Item = (usize, (f64, Option<f64>))> {
-        let is_closed = self.is_closed();
+    /// before anything is proven. Those of which least is asked come first, and none with one that it is
+    /// behind: what is refused of that is refused of both.
+    fn untried(&mut self, high: &Bought) -> Vec<(usize, (f64, Option<f64>))> {
+        let rough = self.may_beat(high).into_iter().map(|(_, kind, _)| kind);
+        let rough: BTreeSet<usize> = rough.filter(|kind| self.kinds[*kind].is_rough()).collect();
+        self.sharpen(&rough);
         let mut untried = BTreeMap::new();
-        for (place, (kind, _)) in self.units.iter().enumerate() {
-            let Some(to_beat) = self.rate_to_beat(place, high) else {
-                continue;
+        for of_kind in self.may_beat(high) {
+            let division = (self.of_part[of_kind.1], self.kinds[of_kind.1].division());
+            untried.entry(division).or_insert(of_kind);
+        }
+        let mut untried: Vec<_> = untried.into_values().collect();
+        untried.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        let mut some: Vec<(usize, (f64, Option<f64>))> = Vec::new();
+        for (to_beat, kind, most) in untried {
+            let ahead = |(other, _): &(usize, _)| {
+                self.of_part[*other] == self.of_part[kind]
+                    && self.kinds[kind].is_behind(&self.kinds[*other])
             };
-            let bracket = &self.kinds[*kind].bracket;
-            let most = bracket.worth(is_closed);
-            if !bracket.is_known() && to_beat <= most {
-                let division = (self.of_part[*kind], self.kinds[*kind].division());
-                let of_it = (*kind, (most, Some(to_beat)));
-                untried.entry(division).or_insert(of_it);
+            if !some.iter().any(ahead) {
+                some.push((kind, (most, Some(to_beat))));
             }
-            if untried.len() == AT_ONCE {
+            if some.len() == AT_ONCE {
                 break;
             }
         }
-        untried.into_values()
+        some
+    }
+
+    /// Kinds of which nothing is known though copies of a unit might beat a purchase: the rate that this
+    /// takes, the kind, and the most that it may carry.
+    fn may_beat(&self, high: &Bought) -> Vec<(f64, usize, f64)> {
+        let is_closed = self.is_closed();
+        let units = self.units.iter().enumerate();
+        let some = units.filter_map(|(place, (kind, _))| {
+            let bracket = &self.kinds[*kind].bracket;
+            let most = bracket.worth(is_closed);
+            let to_beat = self
+                .rate_to_beat(place, high)
+                .filter(|_| !bracket.is_known())?;
+            (to_beat <= most).then_some((to_beat, *kind, most))
+        });
+        some.collect()
     }
 
     /// The rate at which copies of a unit are a purchase that is just cheaper than one that is known.
