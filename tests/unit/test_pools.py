@@ -183,6 +183,22 @@ def test_the_gap_is_to_the_lower_of_both_bounds() -> None:
     assert bounded(1.2, 1.1, of_two=False).counts == {0: 1}
 
 
+def test_two_pools_within_what_is_known_of_rates_leave_the_most_proven() -> None:
+    choice, two = _chosen()
+    question = choice.question.about(objective="throughput")
+    purchase = Purchase("optimal", gap=0.001, counts={0: 1})
+    known = choice._replace(purchase=purchase)
+    most = pools.carried(choice.build)
+
+    def bounded(share: float) -> Purchase:
+        found = two._replace(bound=share * most)
+        return pools._bounded(question, found, known, choice.build)
+
+    assert bounded(1.0005) == purchase
+    assert bounded(1.5).status == "feasible"
+    assert bounded(1.5).gap == pytest.approx(0.5)
+
+
 def test_beside_what_is_rented_the_bound_of_two_pools_is_what_an_hour_of_them_loses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
