@@ -380,6 +380,10 @@ impl Kind {
 impl<'s, 'a> Kinds<'s, 'a> {
     /// Gathers them roughly, with their units. Where so many users are all, no more of them are asked of
     /// any.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "what each step borrows is the next one's"
+    )]
     pub(super) fn of(
         part: SettledPart<'s, 'a>,
         users: Option<f64>,
@@ -437,8 +441,8 @@ impl<'s, 'a> Kinds<'s, 'a> {
                         .map(|listing| task.affordable(listing, placement, &mut result))
                         .collect()
                 };
-                let is_open = |_: &&Layout| !settling.course.is_over();
-                let layouts = task.layouts().iter().take_while(is_open);
+                let layouts = task.layouts().iter();
+                let layouts = layouts.take_while(|_| !settling.course.is_over());
                 let kinds: Vec<_> = layouts
                     .filter_map(|&layout| {
                         let (system, fabric) = (&line.system, &line.fabric);
@@ -477,9 +481,10 @@ impl<'s, 'a> Kinds<'s, 'a> {
                 };
                 units.extend(of_kind.into_iter().map(|unit| (place, unit)));
                 if place == next {
+                    let (prepared, line) = (line.prepared, all.lines.len());
                     kinds.push(Kind {
-                        line: all.lines.len(),
-                        prepared: line.prepared,
+                        line,
+                        prepared,
                         ..kind
                     });
                 }
