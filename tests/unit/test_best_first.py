@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -10,9 +10,11 @@ import pytest
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.options import Asked
 from planopt.planning.pipeline import Serving
-from planopt.procurement.problem import Found
 from planopt.procurement.solver import Solver
 from planopt.serving.search import Aim, find_units
+
+if TYPE_CHECKING:
+    from planopt.procurement.problem import Found
 
 ASKED: dict[str, Any] = {
     "accelerators": ["rtx-4090", "l40s", "h100-sxm", "mi300x"],

@@ -294,7 +294,7 @@ class ServingQuestion(Question[Problem, Build]):
 
     @property
     def _sought(self) -> str | None:
-        """What is sought alone of a load: the closed form orders, and proves nothing."""
+        """What is sought alone of a load, where the closed form proves nothing."""
         problem = self.problem
         if problem.percentile is None or problem.objective != "cheapest":
             return None

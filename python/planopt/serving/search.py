@@ -28,8 +28,8 @@ class Aim(Struct, frozen=True, kw_only=True):
     """Offer each batch up to this one; default: the largest alone, which has the most
     users and throughput, or each even share of the users where latency is sought."""
     aim: str | None = None
-    """``cost-per-token``, ``latency``, ``price`` or ``hour``, if that alone is sought and
-    nothing but a budget limits the purchase."""
+    """``cost-per-token``, ``latency``, ``price`` or ``hour``, if that alone is sought
+    and nothing but a budget limits the purchase."""
     every: bool = False
     """Keep every unit, at the largest of all its batches, whatever replaces it."""
 
