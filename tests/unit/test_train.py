@@ -420,13 +420,17 @@ def test_a_cluster_that_is_laid_out_does_what_evaluate_says() -> None:
 
 
 def _networks_for_sale() -> list[str]:
-    """List the networks whose NICs have a price: the lines of homes have none."""
+    """List the networks whose parts have a price: the lines of homes have none."""
     catalog = open_catalog()
-    return [
-        entry.id
+    figures = {
+        entry.id: {each.field for each in catalog.show("networks", entry.id).figures}
         for entry in catalog.list("networks")
-        if "nic.price"
-        in {figure.field for figure in catalog.show("networks", entry.id).figures}
+    }
+    return [
+        id_
+        for id_, fields in figures.items()
+        if "nic.price" in fields
+        and ("switch[0].price" in fields or "switch[0].id" not in fields)
     ]
 
 
