@@ -299,11 +299,14 @@ def _marked(point: Point) -> Iterator[int]:
 
 def judge(point: Point, seen: Seen, codes: set[int]) -> None:
     """Hold what a command said and left behind against what must be so."""
-    if seen.code not in codes and not seen.wrong:
-        seen.wrong.append(f"exit code {seen.code}")
-    for word in ("Traceback", "panicked", "RuntimeWarning"):
-        if word in seen.said:
-            seen.wrong.append(f"{word} on stderr")
+    # Python says so where it is interrupted before it has come to any of ours.
+    is_its_own = "KeyboardInterrupt" in seen.said and "planopt" not in seen.said
+    if not is_its_own:
+        if seen.code not in codes and not seen.wrong:
+            seen.wrong.append(f"exit code {seen.code}")
+        for word in ("Traceback", "panicked", "RuntimeWarning"):
+            if word in seen.said:
+                seen.wrong.append(f"{word} on stderr")
     if seen.code == WRONG_INPUT and "error[E" not in seen.said:
         seen.wrong.append("no code of a diagnostic")
     if left := orphans(point):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -120,6 +121,8 @@ def optimum(file: Path, solver: str) -> float | None:
     assert model.import_from_mps_file(str(file))
     with_it = model_builder.Solver(solver)
     status = with_it.solve(model)
+    # CP-SAT leaves an interrupt to be the end of the process.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if status == model_builder.SolveStatus.INFEASIBLE:
         return None
     assert status == model_builder.SolveStatus.OPTIMAL

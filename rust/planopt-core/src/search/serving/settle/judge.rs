@@ -64,6 +64,9 @@ const LEAST_GOOD: u64 = 2_000;
 const POPULATIONS: f64 = 20.0;
 const PATIENCES: f64 = 3.0;
 
+/// Share of what comes that has to leave in a look that is long enough: the rest is chance.
+const CARRIED: f64 = 0.995;
+
 /// Replicas that are simulated together, at most.
 pub(super) const MOST_TOGETHER: u32 = 64;
 
@@ -210,7 +213,8 @@ impl Judge<'_> {
         let mut told = (Verdict::Open, LoadReport::default());
         for (requests, seed) in longer.into_iter().chain([FINAL_MOST]).zip(FINAL_SEED..) {
             let report = self.run(step, limits, load, (requests, seed), stop);
-            let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
+            let all = f64::from(replicas) * rate;
+            let verdict = self.look(&report, all, f64::INFINITY, requests, true);
             let enough = f64::from(replicas) * self.enough(&report, rate, fluid);
             let is_clear = real(requests) >= enough && self.is_clear(&report);
             let is_told = verdict != Verdict::Open && (requests >= long || is_clear);
@@ -246,7 +250,8 @@ impl Judge<'_> {
         if requests < enough {
             (requests, report) = (enough, run(enough));
         }
-        let verdict = self.look(&report, rate, f64::INFINITY, requests, true);
+        let all = f64::from(replicas) * rate;
+        let verdict = self.look(&report, all, f64::INFINITY, requests, true);
         (verdict, report)
     }
 
@@ -323,7 +328,11 @@ impl Judge<'_> {
         let is_violating = |(of, most): &(Share, f64)| of.mean - errors * of.error > *most;
         // Who is refused waits for ever, and so does the mean.
         let no_mean = self.goal.at == Statistic::Mean && report.refused > 0;
-        let cannot = report.overloaded && requests >= LEAST_GOOD;
+        let enough = real(requests) >= self.enough(report, rate, fluid);
+        // Nothing is late where no time is promised: what is held is that as much leaves as comes.
+        let is_timed = self.goal.ttft.is_some() || self.goal.tpot.is_some() || self.is_closed();
+        let falls_behind = enough && !is_timed && report.requests_per_second < CARRIED * rate;
+        let cannot = falls_behind || (report.overloaded && requests >= LEAST_GOOD);
         if judged.iter().any(is_violating) || no_mean || cannot {
             return Verdict::Violating;
         }
@@ -331,7 +340,6 @@ impl Judge<'_> {
             let holds = |(of, most): &(Share, f64)| of.mean + errors * of.error <= *most;
             judged.iter().all(holds)
         };
-        let enough = real(requests) >= self.enough(report, rate, fluid);
         if (enough && within(TWO_SIGMA)) || (is_last && within(CONFIDENCE_95)) {
             Verdict::Good
         } else {
