@@ -261,6 +261,11 @@ def on_sale(pick: Pick, side: Sides) -> dict[str, Any]:
     accelerator, host = pick(side.fits)
     nics = side.reference.host(host).nics
     asked = candidate(pick, side)
+    # Whoever asks what is evaluated may join what cannot be bought so.
+    if network := asked["network"]:
+        needed = side.reference.network(network).nic.pcie_generation
+        if (side.reference.accelerator(accelerator).pcie_generation or 0) < needed:
+            asked["network"] = "ethernet-100g-cx5"
     model = asked["model"]
     whole = side.carries_a_state(model) or _has_an_indexer(side, model)
     return {

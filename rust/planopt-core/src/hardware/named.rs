@@ -166,7 +166,10 @@ fn smallest_host(
         .collect();
     fitting.sort_by_key(|host| (host.includes.is_some(), host.slots, host.price, &host.id));
     let wanted = per_host.unwrap_or(accelerators);
-    let smallest = fitting.iter().find(|host| host.slots >= wanted);
+    // Several of what comes whole are full.
+    let fills = |host: &Host| !(host.whole && per_host.is_some() && accelerators > wanted);
+    let holds = |host: &Host| host.slots == wanted || (host.slots > wanted && fills(host));
+    let smallest = fitting.iter().find(|host| holds(host));
     let largest = || fitting.iter().max_by_key(|host| host.slots);
     let chosen = if per_host.is_some() {
         smallest
