@@ -73,6 +73,16 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     Its figures are those that are predicted, however slow it was judged to be.
     """
     choice = _settled(question, purchase)
+    if choice and question.found.summary.is_cut_by_time:
+        # What there was no time to look at may be cheaper.
+        cut = replace(
+            choice.purchase,
+            status="feasible",
+            why="time",
+            bound_micro_usd=None,
+            gap=None,
+        )
+        choice = choice._replace(purchase=cut)
     if choice is None or not question.problem.slower or question.problem.is_brief:
         return choice
     return choice._replace(build=_finally(question.about(slower={}), choice.build))
@@ -165,7 +175,11 @@ def _asked(
         question.found.native,
         solver,
     )
-    return Found(found), _SETTLED.decode(answer)
+    whole, settled = Found(found), _SETTLED.decode(answer)
+    if question.seconds_left <= 0 or whole.summary.is_cut_by_time:
+        # What there was no time to look at may be cheaper.
+        settled = with_changes(settled, ended="time", bound=None)
+    return whole, settled
 
 
 def _bounded(

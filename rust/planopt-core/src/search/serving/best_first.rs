@@ -76,6 +76,7 @@ impl Task<'_> {
         for walk in walks {
             all.absorb(walk.told(self));
         }
+        all.interrupted |= self.course.is_over();
         all
     }
 
