@@ -169,18 +169,17 @@ def drawn(checkout: Path, seed: int, count: int) -> list[Mutant]:
 # --- Whether anybody notices ----------------------------------------------------------
 
 
-def commands(mutant: Mutant) -> Iterator[list[str]]:
+def commands(mutant: Mutant) -> Iterator[tuple[str, list[str]]]:
     """Give what tries a mutant, from the tests of its room to those of everything."""
     pytest = [sys.executable, "-m", "pytest", "--quiet", "-x", "-p", "no:cacheprovider"]
     if mutant.file.startswith(CORE):
         cargo = ["cargo", "test", "--quiet", "--package", "planopt-core"]
-        yield [*cargo, "--lib"]
-        yield [*cargo, "--tests"]
-        yield ["cargo", "build", "--quiet", "--package", "planopt-py"]
-        yield [*pytest, *WHOLE]
-        return
-    yield [*pytest, *ROOMS[mutant.room]]
-    yield [*pytest, *WHOLE]
+        yield "its room", [*cargo, "--lib"]
+        yield "the core", [*cargo, "--tests"]
+        yield "what builds it", ["cargo", "build", "--quiet", "--package", "planopt-py"]
+    else:
+        yield "its room", [*pytest, *ROOMS[mutant.room]]
+    yield "Python", [*pytest, *WHOLE]
 
 
 def fails(command: Sequence[str], copy: Path, limit: float) -> bool:
@@ -228,11 +227,11 @@ def tried(number: int, mutant: Mutant, copy: Path, *, rooms_only: bool) -> Tried
             check = ["cargo", "check", "--quiet", "--package", "planopt-core"]
             if fails(check, copy, LONGEST_SECONDS):
                 return ended("no code")
-        for place, command in enumerate(commands(mutant)):
-            if rooms_only and command[-len(WHOLE) :] == [*WHOLE]:
+        for by, command in commands(mutant):
+            if rooms_only and by == "Python":
                 break
             if fails(command, copy, LONGEST_SECONDS):
-                return ended("killed", ("its room", "the core", "", "Python")[place])
+                return ended("killed", by)
             if command[:2] == ["cargo", "build"]:
                 built = copy.parent / "target" / "debug" / "lib_native.so"
                 shutil.copy(built, copy / "python" / "planopt" / "_native.abi3.so")
@@ -273,7 +272,7 @@ def main() -> None:
     passed: set[str] = set()
     for number in range(share - 1, asked.count, shares):
         if number not in known:
-            nearest = next(commands(mutants[number]))
+            _, nearest = next(commands(mutants[number]))
             if str(nearest) not in passed and fails(nearest, copy, LONGEST_SECONDS):
                 sys.exit(f"nothing is changed, and yet this fails: {' '.join(nearest)}")
             passed.add(str(nearest))
