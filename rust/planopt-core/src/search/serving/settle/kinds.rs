@@ -712,6 +712,10 @@ impl<'s, 'a> Kinds<'s, 'a> {
     pub(super) fn narrow(&self, kind: &mut Kind, asked: f64) {
         let is_closed = self.judge.is_closed();
         let least = LEAST_LOAD * kind.bracket.fluid;
+        if least <= 0.0 {
+            // It carries nothing: there is no rate to go down to.
+            return;
+        }
         if kind.bracket.good <= 0.0 && !kind.bracket.is_known() {
             let mut rate = self
                 .estimated(kind)
@@ -724,7 +728,9 @@ impl<'s, 'a> Kinds<'s, 'a> {
             loop {
                 let rate_now = rounded(rate, is_closed);
                 let verdict = self.decide(kind, rate_now);
-                let Some(step) = steps.next() else { return };
+                let Some(step) = steps.next().filter(|_| !self.judge.course.is_over()) else {
+                    return;
+                };
                 match (verdict, grows) {
                     (Verdict::Good, Some(false))
                     | (Verdict::Violating | Verdict::Open, Some(true)) => {

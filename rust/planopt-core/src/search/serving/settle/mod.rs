@@ -124,7 +124,8 @@ const NEARLY_AS_CHEAP: f64 = 1.5;
 /// Halvings of the way from the rates that hold to those that are not refused.
 const HALVINGS: usize = 20;
 
-/// Purchases that are run for as long as a plan needs once the clock has ended.
+/// Purchases that are looked at closer, and that are run for as long as a plan needs, once the clock has
+/// ended.
 const LAST_TRIES: u32 = 2;
 
 /// What has passed its final run.
@@ -275,10 +276,14 @@ impl<'a> Loop<'_, '_, 'a> {
         }
         // The clock ended: what holds is told, with its distance from what was not refused.
         let mut open = self.buy(At::NotViolating);
-        while open
-            .as_ref()
-            .is_some_and(|open| self.sharpen_used(open, None))
-        {
+        for _ in 0..LAST_TRIES {
+            // What was looked at roughly bounds it too, less closely.
+            if !open
+                .as_ref()
+                .is_some_and(|open| self.sharpen_used(open, None))
+            {
+                break;
+            }
             open = self.buy(At::NotViolating);
         }
         let bound = open.map(|open| open.bound);
@@ -358,9 +363,12 @@ impl<'a> Loop<'_, '_, 'a> {
         } else {
             real(limits.users)
         };
-        let nearly = NEARLY_AS_CHEAP * bought.value;
-        let enough = high.map_or(nearly, |high| high.value.max(nearly));
-        let nearly = self.rough_below(enough / demand);
+        // What carries the last of a demand may be dear for what it supplies: the next one would be as dear.
+        let of_used = bought.counts.keys().filter_map(|at| self.per_demand(*at));
+        let dearest = of_used.fold(bought.value / demand, f64::max);
+        let nearly = NEARLY_AS_CHEAP * dearest;
+        let enough = high.map_or(nearly, |high| nearly.max(high.value / demand));
+        let nearly = self.rough_below(enough);
         self.sharpen(&used.union(&nearly).copied().collect());
         true
     }
