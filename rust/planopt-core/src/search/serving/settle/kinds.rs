@@ -173,8 +173,10 @@ impl Bracket {
     /// violates the SLO there is not known to because nobody has looked.
     pub(super) fn above_open(&self, is_closed: bool) -> Option<f64> {
         let most = self.not_violating(is_closed);
-        let has_room = self.open < most && most > ROOM_ABOVE * self.unclear;
-        let middle = rounded((self.unclear * most).sqrt(), is_closed);
+        // What is only heard of was left open by another's looks.
+        let unclear = self.unclear.max(self.open);
+        let has_room = self.open < most && most > ROOM_ABOVE * unclear;
+        let middle = rounded((unclear * most).sqrt(), is_closed);
         let rate = if is_closed { middle + 1.0 } else { middle };
         (has_room && rate <= most).then_some(rate)
     }
@@ -1023,6 +1025,10 @@ mod tests {
             bracket.violating = rate;
         }
         assert!(bracket.violating <= ROOM_ABOVE * bracket.unclear + 1.0);
+        bracket.unclear = 0.0;
+        bracket.violating = 83.0;
+        let heard = bracket.above_open(true);
+        assert!(heard.is_some_and(|rate| rate > bracket.open), "{heard:?}");
         bracket.open = f64::INFINITY;
         assert!(bracket.above_open(true).is_none());
     }
