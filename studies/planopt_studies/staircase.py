@@ -8,6 +8,7 @@ nothing was chosen by.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planopt.planning.pipeline import Serving, answered
@@ -116,7 +117,7 @@ def main() -> None:
     read.add_argument("--steps", type=int, default=STEPS)
     read.add_argument("--only", type=int, nargs="*", default=[])
     told = read.parse_args()
-    found = asked = 0
+    found, asked = Counter[str](), 0
     for place, pair in enumerate(PAIRS):
         if told.only and place not in told.only:
             continue
@@ -125,11 +126,12 @@ def main() -> None:
         prices = " ".join(f"{step.price or 0:,.2f}" for step in steps)
         print(f"{place:2} {pair.accelerator:12} {pair.rate:4}/s  {prices}", flush=True)
         for step, other in too_dear(steps):
-            found += 1
-            clock = " (the clock ended)" if step.plan.why == "time" else ""
+            # Not every plan claims to be the cheapest: a rate may be too near to tell.
+            found[step.plan.why or "proven"] += 1
             held = f"{other.price} at {other.target}"
-            print(f"   too dear{clock}: {step.command}: {held}")
-    print(f"{asked} plans, {found} of which another is cheaper and holds")
+            print(f"   too dear ({step.plan.why or 'proven'}): {step.command}: {held}")
+    by_why = ", ".join(f"{number} {why}" for why, number in sorted(found.items()))
+    print(f"{asked} plans, of which another is cheaper and holds: {by_why or 'none'}")
 
 
 if __name__ == "__main__":

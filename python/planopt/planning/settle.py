@@ -41,6 +41,9 @@ FINAL_SEED = 1  # Of the run that a purchase which nothing was proven of must pa
 SHARE_OF_TIME = 0.8
 """Of the time limit, after which the best that is known must do: its final run and what
 lies beside it take the rest."""
+MOST_LATE = 64
+"""Replicas of a purchase that is simulated once the clock has ended: those of hundreds
+take minutes."""
 
 
 class _Settled(Proven, frozen=True):
@@ -218,7 +221,11 @@ def _unproven(
     """Simulate what the closed form buys, more carefully while it is late."""
     if not purchase.counts:
         return None
-    choice = _judged(Choice(question, purchase, question.bought(purchase)))
+    bought = question.bought(purchase)
+    replicas = sum(each.replicas for each in bought.deployments)
+    if replicas > MOST_LATE and not question.seconds_left:
+        return None
+    choice = _judged(Choice(question, purchase, bought))
     while question.seconds_left:
         violations = missed(question.problem, choice.build)
         other = _more_carefully(choice, violations) if violations else None
