@@ -11,7 +11,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge proof readers pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth mutants large
+.PHONY: help forge proof readers readers-core pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth mutants large
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ proof: ## Plans held against all columns of their questions, bounds by CP-SAT, H
 
 readers: ## Change what readers read, NUMBER=100000 times each (READERS= some of them), and keep what they fell over
 	PYTHONPATH=tests/support:python:studies $(BIN)/python tests/support/fuzzing.py $(READERS) --number $(NUMBER)
+
+readers-core: ## The same of the core's readers, NUMBER=100000 times each (START= the first)
+	READERS_NUMBER=$(NUMBER) READERS_START=$(or $(START),0) cargo test --release --quiet --package planopt-core --test readers
 
 queueing: ## The closed form of an engine against its simulation, 200 random cases (some 20 minutes)
 	cargo test --release --package planopt-core --test queueing -- --ignored --nocapture two_hundred_random_cases
