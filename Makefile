@@ -11,7 +11,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge proof readers readers-core pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth mutants large
+.PHONY: help forge proof readers readers-core pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth mutants large peers
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -168,6 +168,9 @@ staircase: ## Twenty staircases of promises: no plan is dearer than a cheaper on
 
 faults: ## POINTS=200 commands at a random moment of bad luck: disks, streams, signals, spoiled files (ten minutes)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.faults $(if $(POINTS),--points $(POINTS))
+
+peers: ## Ten questions beside another tool: PEER= its executable (some ten minutes)
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.peers $(PEER)
 
 soak: ## A million evaluations and ten thousand questions on a hundred threads (hours)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.soak
