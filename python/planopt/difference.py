@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, structs
@@ -14,8 +14,7 @@ from planopt.documents.fleet import FleetDeployment, FleetPlan
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.documents.training import TrainingDeployment
 
-if TYPE_CHECKING:
-    Deployed: TypeAlias = Deployment | TrainingDeployment | FleetDeployment
+Deployed: TypeAlias = Deployment | TrainingDeployment | FleetDeployment
 
 
 class Changed(Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from planopt.option_types import NeighboursOptions, TrainIslandsOptions
 
-    PlanT = TypeVar("PlanT", bound=HomesPlan)
+PlanT = TypeVar("PlanT", bound=HomesPlan)
 
 
 class HomesQuestion(Pricing, frozen=True, kw_only=True):

@@ -29,12 +29,7 @@ from planopt.documents.plan import Plan, PlanDocument, command, content_of
 from planopt.documents.schema import marked_schema
 from planopt.facts import changed_since
 from planopt_reference import FactError as FactError
-from planopt_reference import (
-    Facts,
-    columns_mismatches,
-    evaluate_serving,
-    verify_plan,
-)
+from planopt_reference import Facts, columns_mismatches, evaluate_serving, verify_plan
 from planopt_reference import Mismatch as Mismatch
 from planopt_reference.communication import all_reduce, fabric, scale_up_ring
 from planopt_reference.derivation import Node, recording

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from msgspec import convert, structs
 
@@ -43,10 +43,7 @@ from planopt.money import AROUND, of_deployments
 from planopt.price_sources import today
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_DAY
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    PlanT = TypeVar("PlanT", bound=PlanDocument)
+PlanT = TypeVar("PlanT", bound=PlanDocument)
 
 
 # --- What an hour costs, and what moves it --------------------------------------------

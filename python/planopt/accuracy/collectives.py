@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from planopt.accuracy.columns import Count, Figure, Name  # noqa: TC001
+from planopt.accuracy.columns import Count, Figure, Name
 from planopt.documents.validation import Comparison, Missing, Outcome
 from planopt.second_opinion import FactError, all_reduce_in_a_host
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import partial
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import msgspec
@@ -19,10 +21,6 @@ from msgspec import Meta, Struct
 from planopt._native import formats
 from planopt.errors import Diagnostic, InputError
 from planopt.files import read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1, le=10**8)]

@@ -7,14 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from planopt.accuracy.columns import (  # noqa: TC001 - msgspec reads them
-    Count,
-    Figure,
-    Format,
-    Name,
-    Share,
-    Tokens,
-)
+from planopt.accuracy.columns import Count, Figure, Format, Name, Share, Tokens
 from planopt.accuracy.serving import MeasuredReplica, UnpredictableError, known_models
 from planopt.documents.validation import Comparison, Missing, Outcome
 from planopt.loads import Arrivals, Latencies, Length, Load, Sizes

@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from planopt.accuracy.columns import Count, Figure, Format, Name  # noqa: TC001
+from planopt.accuracy.columns import Count, Figure, Format, Name
 from planopt.catalog.open import Catalog, open_catalog
 from planopt.catalog.overlay import toml_document
 from planopt.documents.training import TrainingEvaluation, TrainingMemory

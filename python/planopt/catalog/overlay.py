@@ -6,13 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from planopt.errors import Diagnostic, InputError
 from planopt.files import replacing, unwritable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _WORD = r"[a-z0-9]+(?:\.[a-z0-9]+)*"
 _ID = re.compile(rf"{_WORD}(?:-{_WORD})*")

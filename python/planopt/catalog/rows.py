@@ -9,15 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from planopt.catalog.overlay import IDS, is_id
 from planopt.errors import Diagnostic, InputError
 from planopt.files import read
 from planopt.printable import printable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MOST_PROBLEMS = 20
 """After so many wrong cells the rest is likely to be wrong in the same way."""

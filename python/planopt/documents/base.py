@@ -7,6 +7,7 @@ renderer in.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
@@ -17,8 +18,6 @@ from planopt.files import write
 from planopt.printable import printable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from typing_extensions import Self
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from planopt.documents.plan import Plan
 from planopt.exchange.render import command, comment
 from planopt.exchange.say import say
+from planopt.exchange.terms import Role
 from planopt.exchange.tool import Terms, Tool, tool
-
-if TYPE_CHECKING:
-    from planopt.exchange.terms import Role
 
 MAKERS = ("vllm-bench", "guidellm", "aiperf")
 """What makes loads; the first unless another is asked for."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -27,15 +26,12 @@ from planopt.exchange.export import (
     server_of,
 )
 from planopt.exchange.render import comment
+from planopt.exchange.results import Result
 from planopt.exchange.serving import LOADED
 from planopt.exchange.terms import serving_roles
 from planopt.exchange.tool import Tool, tool
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
-
-if TYPE_CHECKING:
-    from planopt.exchange.results import Result
-
 
 # --- What a result was measured on ----------------------------------------------------
 

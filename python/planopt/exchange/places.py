@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -14,10 +14,8 @@ from planopt.documents.plan import Plan
 from planopt.errors import Diagnostic
 from planopt.exchange.render import command, filled, nested, yaml
 from planopt.exchange.say import Said, cannot
+from planopt.exchange.terms import Role
 from planopt.exchange.tool import TOOLS, Tool
-
-if TYPE_CHECKING:
-    from planopt.exchange.terms import Role
 
 VENDOR = "NVIDIA"
 """Whose images and resources the templates name."""

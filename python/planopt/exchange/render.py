@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from planopt.exchange.tool import Value  # noqa: TC001 - read by its annotation
+from planopt.exchange.tool import Value
 from planopt.printable import printable
 
 

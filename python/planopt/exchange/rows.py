@@ -7,16 +7,13 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TypeAlias
 
 from planopt.errors import InputError, needing
 from planopt.files import replacing
 
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import TypeAlias
-
-    Rows: TypeAlias = Sequence[Mapping[str, object]]
+Rows: TypeAlias = Sequence[Mapping[str, object]]
 
 CHUNK = 65_536
 """Rows that are in memory as a table at one time."""

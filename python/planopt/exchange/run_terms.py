@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from planopt.documents.plan import TrainingPlan
 from planopt.documents.training import TrainingCandidate
 from planopt.exchange.terms import Role, fact_of
-
-if TYPE_CHECKING:
-    from planopt.exchange.tool import Terms
+from planopt.exchange.tool import Terms
 
 SAME = (
     *("tp", "pp", "vpp", "dp", "cp", "ep", "global_batch", "seq_len", "precision"),

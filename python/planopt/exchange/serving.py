@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -15,13 +15,11 @@ from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.documents.parts import Rejection
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
+from planopt.exchange.hear import Hearing
 from planopt.exchange.tool import Terms, Tool, count_of
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
 from planopt.planning.pipeline import Serving, answered
-
-if TYPE_CHECKING:
-    from planopt.exchange.hear import Hearing
 
 BESIDE = ("accelerators", "online")
 """Options beside a command that are none of what it runs."""

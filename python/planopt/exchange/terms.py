@@ -12,7 +12,7 @@ from planopt.documents.facts import Fact
 from planopt.documents.parts import Candidate
 from planopt.documents.plan import Plan, PlanDocument
 from planopt.errors import InputError
-from planopt.exchange.tool import Terms  # noqa: TC001 - read by its annotation
+from planopt.exchange.tool import Terms
 
 LISTEN = "0.0.0.0"
 """Other machines are to reach a server."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -12,14 +12,12 @@ from planopt.catalog.open import Catalog
 from planopt.documents.exchange import BETTER, Better, ImportDocument
 from planopt.documents.training import TrainingCandidate, TrainingDocument
 from planopt.errors import Diagnostic, InputError
+from planopt.exchange.hear import Hearing
 from planopt.exchange.run_terms import shape_of
 from planopt.exchange.tool import Terms, Tool, count_of
 from planopt.options import Asked, only
 from planopt.planning.pipeline import Training, answered
 from planopt.training.evaluate import evaluated
-
-if TYPE_CHECKING:
-    from planopt.exchange.hear import Hearing
 
 PASSED_ON = ("expert_tp", "mtp_modules", "context_parallel", "seq_len", "global_batch")
 """Terms that are options by the same name."""

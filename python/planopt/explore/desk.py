@@ -8,13 +8,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from planopt.catalog.open import open_for
+from planopt.documents.homes import HomesPlan
+from planopt.documents.plan import Plan
 from planopt.errors import Diagnostic, PlanoptError
 from planopt.homes import meant_by, serve_neighbours, train_islands
 from planopt.options import Asked
@@ -23,10 +24,6 @@ from planopt.printable import printable
 from planopt.procurement.solver import Solver
 from planopt.steps import Steps
 from planopt.summary import made_from, summed_up
-
-if TYPE_CHECKING:
-    from planopt.documents.homes import HomesPlan
-    from planopt.documents.plan import Plan
 
 WAKE_SECONDS = 0.5
 """How often a waiting desk looks for Ctrl-C, where a system does not wake it."""

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import msgspec
 
+from planopt.documents.homes import HomesPlan
+from planopt.documents.plan import Plan
 from planopt.errors import InputError
 from planopt.explore.desk import Desk, line
 from planopt.explore.page import explorer
 from planopt.report.page.html import page
 
-if TYPE_CHECKING:
-    import socket
-    from typing import TypeAlias
-
-    from planopt.documents.homes import HomesPlan
-    from planopt.documents.plan import Plan
-
-    Connection: TypeAlias = socket.socket | tuple[bytes, socket.socket]
+Connection: TypeAlias = socket.socket | tuple[bytes, socket.socket]
 
 HERE = "127.0.0.1"
 LARGEST_QUESTION = 65_536

@@ -16,16 +16,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from planopt._native import cheapest_cover
 from planopt.fleets.problem import Fleet, Purchase, cost_cents
 from planopt.fleets.programme import Programme
+from planopt.procurement.model import Model
 from planopt.procurement.solver import Effort, Solver
-
-if TYPE_CHECKING:
-    from planopt.procurement.model import Model
-
 
 LIMIT_SCALE = 2**20  # Prices of limits are whole numbers of these parts of a cent
 

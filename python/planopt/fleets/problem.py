@@ -14,14 +14,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from planopt._native import undominated_templates
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
 
 Way = Literal["buy", "own", "rent"]
 

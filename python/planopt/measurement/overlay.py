@@ -6,14 +6,11 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass
-from typing import TYPE_CHECKING
 
 from planopt.catalog.overlay import toml_document
 from planopt.documents.calibration import Efficiencies, Rates, Sample
+from planopt.measurement.device import Device
 from planopt.toml import tomllib
-
-if TYPE_CHECKING:
-    from planopt.measurement.device import Device
 
 ASSUMPTIONS = "measured"
 """Id of the assumptions that a calibration writes."""

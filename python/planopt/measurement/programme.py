@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from planopt._native import parse_quantity
 from planopt.catalog.entries import Entity
 from planopt.documents.calibration import Efficiencies, Rates, Sample
 from planopt.errors import InputError
-
-if TYPE_CHECKING:
-    from planopt.measurement.device import Device, Work
-
+from planopt.measurement.device import Device, Work
 
 _CUBES = (512, 1024, 2048, 4096, 8192)
 """Sides of square products, the rate of which is the peak that is reached."""

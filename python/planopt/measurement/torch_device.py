@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from planopt.errors import InputError
 from planopt.machine import host_memory_bytes, processor_name
-
-if TYPE_CHECKING:
-    from planopt.measurement.device import Work
+from planopt.measurement.device import Work
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -25,16 +25,13 @@ from planopt.planning.question import (
     TrainingQuestion,
 )
 from planopt.price_sources import apart, is_rough, price
+from planopt.procurement.problem import ListedRuns
 from planopt.procurement.purchase import why_not
+from planopt.serving.build import Build
+from planopt.training.build import TrainingBuild
 from planopt.training.evaluate import Both
+from planopt.training.problem import TrainingProblem
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_DAY, SECONDS_PER_HOUR
-
-if TYPE_CHECKING:
-    from planopt.procurement.problem import ListedRuns
-    from planopt.serving.build import Build
-    from planopt.training.build import TrainingBuild
-    from planopt.training.problem import TrainingProblem
-
 
 # --- What holds a run back ------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -11,10 +11,8 @@ from msgspec.structs import replace
 from planopt.documents.certificate import Certificate, Proven
 from planopt.documents.facts import digest
 from planopt.documents.plan import Plan
-
-if TYPE_CHECKING:
-    from planopt.planning.question import ServingQuestion
-    from planopt.procurement.problem import Offer
+from planopt.planning.question import ServingQuestion
+from planopt.procurement.problem import Offer
 
 
 def certified(plan: Plan, question: ServingQuestion) -> Plan:

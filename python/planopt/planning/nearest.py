@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planopt.catalog.entries import Model
 from planopt.catalog.open import LIMITED_TO
@@ -26,15 +25,13 @@ from planopt.planning.question import (
 )
 from planopt.planning.settle import held
 from planopt.price_sources import is_rough
+from planopt.procurement.problem import Purchase
 from planopt.procurement.purchase import minimal_conflict, satisfiable
+from planopt.serving.build import Build
+from planopt.serving.question_types import Problem
 from planopt.training.build import TrainingBuild
+from planopt.training.problem import TrainingProblem
 from planopt.units import SECONDS_PER_DAY
-
-if TYPE_CHECKING:
-    from planopt.procurement.problem import Purchase
-    from planopt.serving.build import Build
-    from planopt.serving.question_types import Problem
-    from planopt.training.problem import TrainingProblem
 
 NARROWER_FORMATS = ("fp8", "int4")
 """Formats that many models are served in. They change the quality, so they are named

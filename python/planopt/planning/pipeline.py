@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -50,12 +50,9 @@ from planopt.serving.question_types import Problem
 from planopt.steps import Step, Steps
 from planopt.summary import made_from, summed_up
 from planopt.traffic import read_traffic
+from planopt.training.build import TrainingBuild
 from planopt.training.problem import TrainingProblem
 from planopt.units import MICRO_USD
-
-if TYPE_CHECKING:
-    from planopt.training.build import TrainingBuild
-
 
 QuestionT = TypeVar("QuestionT", ServingQuestion, TrainingQuestion)
 BuildT = TypeVar("BuildT")

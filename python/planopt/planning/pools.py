@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace as change
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,11 +24,9 @@ from planopt.price_sources import sourced
 from planopt.procurement.problem import Purchase
 from planopt.serving.build import NO_POOLS, Build, TwoPools
 from planopt.serving.load import REQUESTS, Trial
+from planopt.serving.question_types import Problem
 from planopt.serving.search import sought
 from planopt.units import MICRO_USD
-
-if TYPE_CHECKING:
-    from planopt.serving.question_types import Problem
 
 FINAL_REQUESTS = 64_000
 FINAL_SEED = 11

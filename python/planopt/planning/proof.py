@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -33,6 +33,7 @@ from planopt.facts import changed_since
 from planopt.files import write
 from planopt.options import Asked
 from planopt.planning.pipeline import Serving
+from planopt.planning.question import ServingQuestion
 from planopt.procurement.model import Model, Programme, scaled
 from planopt.procurement.problem import Found, ListedUnits, Offer, offer
 from planopt.procurement.purchase import buy
@@ -40,9 +41,6 @@ from planopt.procurement.solver import Effort, Solver
 from planopt.second_opinion import Mismatch, columns_again
 from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
-
-if TYPE_CHECKING:
-    from planopt.planning.question import ServingQuestion
 
 NEAREST: Final = 200
 """Columns nearest to the bound that the reference computes again."""

@@ -32,6 +32,7 @@ from planopt.procurement.problem import (
     offers,
 )
 from planopt.procurement.purchase import buy
+from planopt.procurement.solver import Solver
 from planopt.serving.build import NO_POOLS, Build, TwoPools, build, lay_out_together
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, find_together, find_units
@@ -41,8 +42,6 @@ from planopt.units import HOURS_PER_YEAR, MICRO_USD
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from planopt.procurement.solver import Solver
 
 REACH = 2
 """Units are searched for up to so many times the budget or the best price known."""

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from planopt._native import recourse as staged
 from planopt.documents.explanations import Recourse, Stage
+from planopt.documents.parts import BomLine
+from planopt.documents.plan import Plan
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Edit
+from planopt.planning.question import ServingQuestion
 from planopt.planning.risk import SEED, parts_of
+from planopt.serving.build import Build
 from planopt.units import HOURS_PER_YEAR
-
-if TYPE_CHECKING:
-    from planopt.documents.parts import BomLine
-    from planopt.documents.plan import Plan
-    from planopt.planning.question import ServingQuestion
-    from planopt.serving.build import Build
-
 
 MORE = (1.1, 1.25, 1.5, 2.0)
 """Times the demand that was asked for, which is bought for now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,15 +17,13 @@ from planopt.documents.training import RentedRun, Renting
 from planopt.money import of_deployments, price_of_an_hourly_dollar
 from planopt.options import Edit
 from planopt.planning.alternatives import figures_of
+from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.price_sources import is_rough
+from planopt.procurement.problem import ListedRuns
+from planopt.serving.build import Build
+from planopt.serving.question_types import Problem
+from planopt.training.build import TrainingBuild
 from planopt.units import HOURS_PER_DAY, SECONDS_PER_HOUR
-
-if TYPE_CHECKING:
-    from planopt.planning.question import ServingQuestion, TrainingQuestion
-    from planopt.procurement.problem import ListedRuns
-    from planopt.serving.build import Build
-    from planopt.serving.question_types import Problem
-    from planopt.training.build import TrainingBuild
 
 
 def rent_or_buy(question: ServingQuestion, chosen: Build) -> RentOrBuy | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -35,12 +35,9 @@ from planopt.documents.training import TrainingCandidate
 from planopt.planning.alternatives import is_within
 from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
 from planopt.planning.settle import kept_by
+from planopt.serving.build import Build
+from planopt.training.build import TrainingBuild
 from planopt.units import SECONDS_PER_DAY
-
-if TYPE_CHECKING:
-    from planopt.serving.build import Build
-    from planopt.training.build import TrainingBuild
-
 
 HALVINGS = 6
 """Of the chance that a plan is held under a load: each simulates its deployments."""

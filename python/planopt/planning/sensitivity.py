@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct, convert, structs
 
@@ -40,14 +40,11 @@ from planopt.planning.question import (
 )
 from planopt.planning.warnings import LOW_MARGIN, PCIE_CHANGE
 from planopt.price_sources import dollars, price
+from planopt.serving.build import Build
 from planopt.serving.load import configuration_of
+from planopt.serving.question_types import Problem
+from planopt.training.build import TrainingBuild
 from planopt.units import MICRO_USD, SECONDS_PER_DAY
-
-if TYPE_CHECKING:
-    from planopt.serving.build import Build
-    from planopt.serving.question_types import Problem
-    from planopt.training.build import TrainingBuild
-
 
 PCIE_CLASSES = ("slow", "good")
 NONE_FOUND = "no plan was found"
@@ -142,10 +139,7 @@ def _told(change: str, chosen: Build, other: Build | None) -> Sensitivity:
         paid = price(other.price_usd, other.bill_of_materials)
     found = f"the same parts: {speed}" if same else f"{other.summary}: {paid}, {speed}"
     return Sensitivity(
-        change=change,
-        result=found,
-        choice_changes=not same,
-        price_usd=other.price_usd,
+        change=change, result=found, choice_changes=not same, price_usd=other.price_usd
     )
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace as with_changes
 from planopt.documents.certificate import Proven
 from planopt.documents.evaluation import Deployment
 from planopt.door import written
-from planopt.loads import Latencies  # noqa: TC001 - msgspec reads
+from planopt.loads import Latencies
 from planopt.planning.question import MUCH_DEARER, REACH, ServingQuestion
 from planopt.procurement.problem import Found, Purchase, offer
 from planopt.procurement.purchase import buy

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.parts import NotConsidered, Restriction, Space
 from planopt.documents.plan import Plan, TrainingPlan
-
-if TYPE_CHECKING:
-    from planopt.planning.question import AnyQuestion
+from planopt.planning.question import AnyQuestion
 
 
 class _Limit(NamedTuple):
@@ -48,9 +46,7 @@ _TRAINING: Final[tuple[_Limit, ...]] = (
 
 
 def space(
-    question: AnyQuestion,
-    plan: Plan | TrainingPlan,
-    left_out: Sequence[NotConsidered],
+    question: AnyQuestion, plan: Plan | TrainingPlan, left_out: Sequence[NotConsidered]
 ) -> Space:
     """Say what was searched, and what was not."""
     problem = question.problem

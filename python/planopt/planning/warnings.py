@@ -8,7 +8,6 @@ on: a warning says what is at stake.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace as with_changes
 
@@ -20,17 +19,14 @@ from planopt.documents.parts import BomLine, PlanWarning
 from planopt.documents.training import TrainingMemory
 from planopt.loads import Arrivals, Latencies, Length, Load, Sizes
 from planopt.planning.alternatives import span
+from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.planning.settle import simulated_build
 from planopt.price_sources import GIVEN, OLD_PRICE_DAYS, age_days
+from planopt.serving.build import Build
 from planopt.serving.load import Trial, configuration_of, estimated
 from planopt.summary import tpot
+from planopt.training.build import TrainingBuild
 from planopt.units import SECONDS_PER_DAY
-
-if TYPE_CHECKING:
-    from planopt.planning.question import ServingQuestion, TrainingQuestion
-    from planopt.serving.build import Build
-    from planopt.training.build import TrainingBuild
-
 
 PCIE_CHANGE = "all-reduce over PCIe"
 """How `sensitivity` calls a change of the class of a host's all-reduce."""

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
     # OR-Tools ships no types for this front.
     from ortools.linear_solver.pywraplp import Solver  # type: ignore[import-untyped]
 
-SOLVERS = {
-    "cp-sat": "SAT",
-    "branch-and-cut": "SCIP",
-    "linear": "GLOP",
-    "mps": "SAT",
-}
+SOLVERS = {"cp-sat": "SAT", "branch-and-cut": "SCIP", "linear": "GLOP", "mps": "SAT"}
 """OR-Tools' names of them."""
 
 WAKE_SECONDS = 0.1
@@ -47,9 +42,7 @@ class _Backend:
     """OR-Tools, imported once and asked many times."""
 
     def __init__(self) -> None:
-        from ortools.linear_solver import (  # type: ignore[import-untyped]
-            pywraplp,
-        )
+        from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]
 
         self._front = pywraplp
         self._running: Solver | None = None

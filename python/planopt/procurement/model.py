@@ -41,13 +41,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 from planopt.errors import InputError
-
-if TYPE_CHECKING:
-    from planopt.procurement.problem import Failure, Offer
-
+from planopt.procurement.problem import Failure, Offer
 
 MAX_ACTIVITY = 2**53
 """What a row may add up to: MPSolver passes numbers to CP-SAT as doubles."""

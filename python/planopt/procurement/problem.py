@@ -228,10 +228,7 @@ def offers(
 
 
 def offer(
-    rows: Rows,
-    limits: Limits,
-    objective: Objective,
-    only: Sequence[int] | None = None,
+    rows: Rows, limits: Limits, objective: Objective, only: Sequence[int] | None = None
 ) -> Offer:
     """Ask the core the same of one objective alone."""
     (offered,) = offers([(rows, limits, [objective])], only=only)

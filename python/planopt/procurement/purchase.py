@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from planopt._native import Rows
 from planopt.price_sources import dollars
 from planopt.procurement.model import Model, Programme, Row, Scaled, exact, scaled
 from planopt.procurement.problem import (
@@ -23,9 +24,6 @@ from planopt.procurement.problem import (
 )
 from planopt.procurement.solver import Outcome, SolveInterrupted, Solver
 from planopt.units import MICRO_USD
-
-if TYPE_CHECKING:
-    from planopt._native import Rows
 
 
 def why_not(

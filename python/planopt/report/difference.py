@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from planopt.difference import Changed, Difference
 from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Table, listed
-
-if TYPE_CHECKING:
-    from planopt.difference import Changed, Difference
 
 
 def render_difference(found: Difference) -> Report:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from planopt.explain import Explanation
 from planopt.report.style import head
 from planopt.report.table import Report, Sentence, Table
-
-if TYPE_CHECKING:
-    from planopt.explain import Explanation
 
 
 def render_explanation(one: Explanation) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from msgspec import structs
 
@@ -24,14 +24,7 @@ from planopt.price_sources import dollars, is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.money import money, money_per_hour, money_per_million
 from planopt.report.numbers import count, days, duration, many, percent, rate, watts
-from planopt.report.parts import (
-    carried,
-    found,
-    kinds,
-    layout,
-    price,
-    time_and_memory,
-)
+from planopt.report.parts import carried, found, kinds, layout, price, time_and_memory
 from planopt.report.screen import (
     HEIGHT,
     TALL,
@@ -48,10 +41,6 @@ from planopt.report.style import UNKNOWN, bad, faint, good, warn
 from planopt.report.table import Block, Table, shortened, width
 from planopt.report.training import run_lines, training_layout
 from planopt.units import SECONDS_PER_DAY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 _BEST = {
     "cheapest": "cheapest in the space searched",

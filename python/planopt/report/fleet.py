@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from planopt.documents.explanations import Infeasibility
 from planopt.documents.fleet import FleetDeployment, FleetPlan
@@ -15,10 +15,6 @@ from planopt.report.parts import assumed, bought, warnings
 from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
 from planopt.report.style import UNKNOWN, bad, good, head, warn
 from planopt.report.table import Block, Report, Section, Sentence, Table
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 CENT = 0.01
 _BILL = ("bill of materials", ">qty", ">each", ">total", "source")

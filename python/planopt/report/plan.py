@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from planopt.documents.evaluation import Disaggregated, Transfer
 from planopt.documents.explanations import (
@@ -30,10 +30,6 @@ from planopt.report.style import UNKNOWN, bad, good
 from planopt.report.table import Block, Report, Section, Sentence, Table, listed
 from planopt.report.training import run, training_layout
 from planopt.units import MONTHS_PER_YEAR
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 _STEADY = (
     "speeds and $/Mtok of this table and the next are those of a steady step at full "

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from planopt.planning.compare import Ranking, Standing, Value
 from planopt.report.money import money_per_million
 from planopt.report.numbers import rate
 from planopt.report.parts import GB
 from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Sentence, Table, beside
-
-if TYPE_CHECKING:
-    from planopt.planning.compare import Ranking, Standing, Value
 
 _BAR = 16  # characters of the longest bar, where there is room
 _ROW, _BAND, _LABELS, _WIDTH = 22, 5, 260, 860  # pixels of the chart

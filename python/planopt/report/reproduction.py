@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Sentence, Table, listed
 
-if TYPE_CHECKING:
-    Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 _TITLES = ("figure", "article", ">exact", ">ours", ">off by", "+>chained", "unit")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planopt.report.front import SERVED, TRAINED, Plot, Row
@@ -12,8 +13,6 @@ from planopt.report.style import faint, good, head
 from planopt.report.table import Block, Report, Table, laid
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from planopt.sweeps.run import SweepResult
 
 _TITLES = {

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from planopt._native import lay_out as native_lay_out
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
-from planopt.documents.evaluation import (
-    Deployment,
-    Disaggregated,
-    Transfer,
-)
+from planopt.documents.evaluation import Deployment, Disaggregated, Transfer
 from planopt.documents.parts import BomLine, Cost, Outlasted
 from planopt.procurement.problem import Broken, Counts, Found, Limits, check
-
-if TYPE_CHECKING:
-    from planopt.serving.question_types import Problem
+from planopt.serving.question_types import Problem
 
 
 class Facts(Struct, frozen=True, kw_only=True):

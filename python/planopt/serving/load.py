@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -20,9 +20,7 @@ from planopt.documents.evaluation import (
 from planopt.documents.parts import Candidate, Cost
 from planopt.errors import InputError
 from planopt.loads import Arrivals, Latencies, Load, Run, outcome
-
-if TYPE_CHECKING:
-    from planopt.serving.question_types import Problem
+from planopt.serving.question_types import Problem
 
 REQUESTS = 2000
 """Requests that are measured: the 95th percentile stands on a hundred of them."""
@@ -207,10 +205,7 @@ class _Pools(Protocol):
 
 
 def simulated_pools(
-    catalog: Catalog,
-    problem: Problem,
-    bought: _Pools,
-    trial: Trial = USUAL,
+    catalog: Catalog, problem: Problem, bought: _Pools, trial: Trial = USUAL
 ) -> Latencies | None:
     """Simulate the load of a question on two pools, as a whole.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -12,9 +12,7 @@ from planopt.catalog.open import Catalog
 from planopt.door import written
 from planopt.procurement.problem import Found
 from planopt.serving.load import promised
-
-if TYPE_CHECKING:
-    from planopt.serving.question_types import Problem
+from planopt.serving.question_types import Problem
 
 
 class Aim(Struct, frozen=True, kw_only=True):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.json import decode
 
+from planopt._native import Table
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.door import written
 from planopt.errors import InputError
 from planopt.steps import Step, Steps
 from planopt.sweeps.spaces import read_space
-
-if TYPE_CHECKING:
-    from planopt._native import Table
 
 
 class _Front(Struct, frozen=True):

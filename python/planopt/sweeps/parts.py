@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct, structs
 from msgspec.json import decode
 
 from planopt.errors import InputError, needing
 from planopt.files import replacing, unwritable, write
-
-if TYPE_CHECKING:
-    from planopt.sweeps.study import Chunk, Study
+from planopt.sweeps.study import Chunk, Study
 
 MANIFEST = "manifest.json"
 TALLY = b"planopt"

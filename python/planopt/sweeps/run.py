@@ -13,18 +13,14 @@ from concurrent.futures import (
 )
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.json import decode
 
 from planopt.steps import AGAIN, Step, Steps
 from planopt.sweeps.parts import Evaluated, Parts
 from planopt.sweeps.study import Chunk, Study, read_study
-from planopt.sweeps.work import Task, evaluate, executor_on
-
-if TYPE_CHECKING:
-    from planopt.sweeps.work import Far
-
+from planopt.sweeps.work import Far, Task, evaluate, executor_on
 
 AHEAD = 256
 """Chunks that are handed out at once: enough for any cluster, and few in memory."""

@@ -9,21 +9,17 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from planopt.catalog.open import Catalog, bundled_folder, catalog_digest
 from planopt.door import written
 from planopt.errors import InputError, needing
+from planopt.sweeps.study import Chunk, Study
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from planopt.sweeps.study import Chunk, Study
-
-    Far: TypeAlias = Callable[[str, int, int, float | None], object]
-    """Told by the core how far it is with a chunk."""
+Far: TypeAlias = Callable[[str, int, int, float | None], object]
+"""Told by the core how far it is with a chunk."""
 
 RETRIES = 10
 """How often a chunk is tried again when the worker that had it is lost."""

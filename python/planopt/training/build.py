@@ -10,15 +10,8 @@ from msgspec import Struct
 
 from planopt._native import lay_out as native_lay_out
 from planopt.documents.parts import BomLine
-from planopt.documents.training import (
-    TrainingDeployment,
-    TrainingEvaluation,
-)
-from planopt.procurement.problem import (  # noqa: TC001 - msgspec reads
-    Broken,
-    Found,
-    Limits,
-)
+from planopt.documents.training import TrainingDeployment, TrainingEvaluation
+from planopt.procurement.problem import Broken, Found, Limits
 
 MICRO_USD_DIGITS = 6
 """Prices are whole micro-dollars."""
