@@ -183,7 +183,6 @@ struct OffersRequest {
     /// Builds of one kind of row that are told beside it.
     builds: usize,
     /// Rows that are offered, whatever replaces them; by default all that nothing does.
-    #[serde(default)]
     only: Option<Vec<usize>>,
 }
 

@@ -39,10 +39,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
     let _: u32 = fields.positive("year");
     let _: Option<Watts> = fields.optional("idle_power", Fields::quantity);
     let _: Option<Seconds> = fields.optional("delivery", Fields::quantity);
-    let pcie = fields.optional("pcie", |fields, key| {
-        fields.section(key, |pcie| {
-            (pcie.positive("generation"), pcie.positive("lanes"))
-        })
+    let pcie = fields.optional_section("pcie", |pcie| {
+        (pcie.positive("generation"), pcie.positive("lanes"))
     });
     Accelerator {
         id,
@@ -59,16 +57,14 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Accelerator {
         memory: fields.positive("memory"),
         memory_bandwidth: fields.positive("memory_bandwidth"),
         l2_cache: fields.optional("l2_cache", Fields::quantity),
-        peak: fields.or("peak", Peak::default(), |fields, key| {
-            fields.section(key, peak)
-        }),
+        peak: fields.optional_section("peak", peak).unwrap_or_default(),
         lanes: fields.or("lanes", LANES, Fields::positive),
         power: fields.optional("power", Fields::quantity),
         min_power: fields.optional("min_power", Fields::quantity),
         slots: fields.optional("slots", Fields::quantity),
         pcie_generation: pcie.map(|(generation, _)| generation),
         pcie_lanes: pcie.map(|(_, lanes)| lanes),
-        scale_up: fields.optional("scale_up", |fields, key| fields.section(key, scale_up)),
+        scale_up: fields.optional_section("scale_up", scale_up),
         price: None,
         offered: Offered {
             new: fields.optional("price", Fields::price),

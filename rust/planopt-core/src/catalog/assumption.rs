@@ -12,10 +12,10 @@ use super::assumptions::{
     TrainingAssumptions,
 };
 use super::entities::RackLines;
-use super::fields::{Fields, share};
+use super::fields::{Fields, factor, number, part, share};
 use super::host::ALL_REDUCE_CLASSES;
 use crate::format::Format;
-use crate::quantity::{Bytes, BytesPerSecond, Dimension, Seconds};
+use crate::quantity::{Bytes, Dimension, Seconds};
 use std::collections::BTreeMap;
 
 /// Folders of a catalog that stand for all of its hardware; "" is the catalog itself.
@@ -31,7 +31,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
     let engines = fields.named_sections("engines", |own| engine_shares(own, step_overhead, held));
     let communication = fields.section("communication", communication);
     let links = fields.named_sections("links", |link| scale_up(link, Some(communication.scale_up)));
-    let training = fields.optional("training", |fields, key| fields.section(key, training));
+    let training = fields.optional_section("training", training);
     let frameworks = training.map_or_else(Vec::new, |general| {
         fields.named_sections("frameworks", |own| framework(own, &general))
     });
@@ -47,7 +47,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         hardware: fields.word("hardware", HARDWARE),
         pcie_all_reduce: fields.word("pcie_all_reduce", ALL_REDUCE_CLASSES),
         memory: held,
-        engine: fields.optional("engine", |fields, key| fields.section(key, engine)),
+        engine: fields.optional_section("engine", engine),
         compute,
         accelerators,
         families,
@@ -57,9 +57,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         kernels: None,
         communication,
         links,
-        experts: fields.or("experts", ExpertAssumptions::default(), |fields, key| {
-            fields.section(key, experts)
-        }),
+        experts: fields
+            .optional_section("experts", experts)
+            .unwrap_or_default(),
         slower: BTreeMap::new(),
         cost: fields.section("cost", cost),
         training,
@@ -67,29 +67,26 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Assumptions {
         general_trainer,
         trainers,
         connectors: fields.named_sections("connectors", host_cache),
-        islands: fields.optional("islands", |fields, key| fields.section(key, islands)),
+        islands: fields.optional_section("islands", islands),
         switch_sale: switch_sale(fields),
-        power_limit_exponent: fields.optional("power_limit_exponent", |fields, key| {
-            fields.positive_number(key, Dimension::Number)
-        }),
+        power_limit_exponent: fields.optional("power_limit_exponent", factor),
         host_limits: fields.or("host_limits", false, Fields::flag),
     }
 }
 
 /// Islands, and homes that come and go.
 fn islands(fields: &mut Fields<'_>) -> IslandAssumptions {
-    let number = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
     IslandAssumptions {
-        exchange_bits: number(fields, "exchange_bits"),
-        exchange_overlap: fields.number("exchange_overlap", Dimension::Share),
-        connections: number(fields, "connections"),
-        loss_rate: fields.number("loss_rate", Dimension::Share),
-        loss_rate_high: fields.number("loss_rate_high", Dimension::Share),
-        loss_floor: number(fields, "loss_floor"),
-        parameter_scale: number(fields, "parameter_scale"),
-        parameter_exponent: number(fields, "parameter_exponent"),
-        token_scale: number(fields, "token_scale"),
-        token_exponent: number(fields, "token_exponent"),
+        exchange_bits: factor(fields, "exchange_bits"),
+        exchange_overlap: part(fields, "exchange_overlap"),
+        connections: factor(fields, "connections"),
+        loss_rate: part(fields, "loss_rate"),
+        loss_rate_high: part(fields, "loss_rate_high"),
+        loss_floor: factor(fields, "loss_floor"),
+        parameter_scale: factor(fields, "parameter_scale"),
+        parameter_exponent: factor(fields, "parameter_exponent"),
+        token_scale: factor(fields, "token_scale"),
+        token_exponent: factor(fields, "token_exponent"),
         lifetime: fields.positive("lifetime"),
         away: fields.positive("away"),
         notice: fields.quantity("notice"),
@@ -99,58 +96,36 @@ fn islands(fields: &mut Fields<'_>) -> IslandAssumptions {
 
 /// Memory that is not weights or KV cache; what the table of an engine lacks is as of `general`.
 fn memory(fields: &mut Fields<'_>, general: Option<MemoryAssumptions>) -> MemoryAssumptions {
-    let known = |figure: fn(MemoryAssumptions) -> f64| general.map(figure);
-    let bytes = |figure: fn(MemoryAssumptions) -> Bytes| general.map(figure);
-    let tokens = |figure: fn(MemoryAssumptions) -> u32| general.map(figure);
-    let usable = known(|own| own.usable_fraction);
-    let unified = known(|own| own.unified_usable_fraction);
+    let plain = MemoryAssumptions {
+        flash_attention: true,
+        ..MemoryAssumptions::default()
+    };
+    let known = general.unwrap_or(plain);
+    let usable = general.map(|own| own.usable_fraction);
+    let unified = general.map(|own| own.unified_usable_fraction);
+    let alone = general.map(|own| own.overhead);
+    let group = general.map(|own| own.overhead_group);
+    let page = general.map(|own| own.page_tokens);
+    let step = general.map(|own| own.workspace_tokens);
     MemoryAssumptions {
         usable_fraction: fields.laid_over("usable_fraction", usable, share),
         unified_usable_fraction: fields.laid_over("unified_usable_fraction", unified, share),
-        overhead: fields.laid_over("overhead", bytes(|own| own.overhead), Fields::quantity),
-        overhead_group: fields.laid_over(
-            "overhead_group",
-            bytes(|own| own.overhead_group),
-            Fields::quantity,
-        ),
-        page_tokens: fields.laid_over(
-            "page_tokens",
-            tokens(|own| own.page_tokens),
-            Fields::positive,
-        ),
-        workspace_tokens: fields.laid_over(
-            "workspace_tokens",
-            tokens(|own| own.workspace_tokens),
-            Fields::quantity,
-        ),
-        step_logits: fields.or(
-            "step_logits",
-            general.is_some_and(|own| own.step_logits),
-            Fields::flag,
-        ),
-        flash_attention: fields.or(
-            "flash_attention",
-            general.is_none_or(|own| own.flash_attention),
-            Fields::flag,
-        ),
-        input_copies: fields.or(
-            "input_copies",
-            general.map_or(0, |own| own.input_copies),
-            Fields::positive,
-        ),
-        cache_disk: fields.or(
-            "cache_disk",
-            general.map_or(Bytes::ZERO, |own| own.cache_disk),
-            Fields::positive,
-        ),
+        overhead: fields.laid_over("overhead", alone, Fields::quantity),
+        overhead_group: fields.laid_over("overhead_group", group, Fields::quantity),
+        page_tokens: fields.laid_over("page_tokens", page, Fields::positive),
+        workspace_tokens: fields.laid_over("workspace_tokens", step, Fields::quantity),
+        step_logits: fields.or("step_logits", known.step_logits, Fields::flag),
+        flash_attention: fields.or("flash_attention", known.flash_attention, Fields::flag),
+        input_copies: fields.or("input_copies", known.input_copies, Fields::positive),
+        cache_disk: fields.or("cache_disk", known.cache_disk, Fields::positive),
         cache_disk_bandwidth: fields.or(
             "cache_disk_bandwidth",
-            general.map_or(BytesPerSecond::ZERO, |own| own.cache_disk_bandwidth),
+            known.cache_disk_bandwidth,
             Fields::positive,
         ),
         front_end_bandwidth: fields.or(
             "front_end_bandwidth",
-            general.map_or(BytesPerSecond::ZERO, |own| own.front_end_bandwidth),
+            known.front_end_bandwidth,
             Fields::positive,
         ),
     }
@@ -170,18 +145,17 @@ fn engine_shares(
     step_overhead: Seconds,
     held: MemoryAssumptions,
 ) -> EngineShares {
-    let factor = |fields: &mut Fields<'_>, key| fields.positive_number(key, Dimension::Number);
     EngineShares {
-        experts: fields.or("experts", Vec::new(), |fields, key| {
-            fields.section(key, expert_kernels)
-        }),
+        experts: fields
+            .optional_section("experts", expert_kernels)
+            .unwrap_or_default(),
         arithmetic: fields.or("arithmetic", 1.0, factor),
         attention: fields.or("attention", 1.0, factor),
         cache: fields.or("cache", 1.0, factor),
         bandwidth: fields.or("bandwidth", 1.0, factor),
         overhead: fields.or("overhead", 1.0, factor),
         quantised: fields.or("quantised", 1.0, factor),
-        kernels: fields.optional("kernels", |fields, key| fields.section(key, engine_kernels)),
+        kernels: fields.optional_section("kernels", engine_kernels),
         prompt_chunk: fields.optional("prompt_chunk", Fields::positive),
         half_rows: fields.optional("half_rows", factor),
         hop_overhead: fields.or("hop_overhead", Seconds::ZERO, Fields::quantity),
@@ -194,9 +168,9 @@ fn engine_shares(
             prefill_factor: fields.or("prefill_factor", 1.0, factor),
         },
         request: fields.optional("request_overhead", request_overhead),
-        memory: fields.or("memory", held, |fields, key| {
-            fields.section(key, |own| memory(own, Some(held)))
-        }),
+        memory: fields
+            .optional_section("memory", |own| memory(own, Some(held)))
+            .unwrap_or(held),
         scheduling: Scheduling {
             steps: fields
                 .named_sections("steps", step_defaults)
@@ -206,9 +180,9 @@ fn engine_shares(
             policy: fields.or("policy", Policy::default(), |fields, key| {
                 fields.choice(key, POLICIES)
             }),
-            host_cache: fields.or("host_cache", HostCache::default(), |fields, key| {
-                fields.section(key, host_cache)
-            }),
+            host_cache: fields
+                .optional_section("host_cache", host_cache)
+                .unwrap_or_default(),
         },
     }
 }
@@ -250,12 +224,11 @@ fn engine_kernels(fields: &mut Fields<'_>) -> EngineKernels {
 
 /// The same of one family; what its table lacks is as of `any`.
 fn own_kernels(fields: &mut Fields<'_>, any: Option<OwnKernels>) -> OwnKernels {
-    let number = |own: &mut Fields<'_>, key| own.positive_number(key, Dimension::Number);
     let rates = |own: &mut Fields<'_>| KernelRates {
         bandwidth: share(own, "bandwidth"),
-        bits_per_clock: number(own, "bits_per_clock"),
+        bits_per_clock: factor(own, "bits_per_clock"),
         efficiency: share(own, "efficiency"),
-        flops_per_clock: own.or("flops_per_clock", f64::INFINITY, number),
+        flops_per_clock: own.or("flops_per_clock", f64::INFINITY, factor),
     };
     let section = |own: &mut Fields<'_>, key| own.section(key, rates);
     let layer = any.map(|own| own.layer);
@@ -269,7 +242,7 @@ fn own_kernels(fields: &mut Fields<'_>, any: Option<OwnKernels>) -> OwnKernels {
         prompt_layer: fields.laid_over("prompt_layer", prompt_layer, Fields::quantity),
         pipelining: fields.laid_over("pipelining", any.map(|own| own.pipelining), share),
         host: fields.laid_over("host", any.map(|own| own.host), share),
-        copied_from: fields.laid_over("copied_from", any.map(|own| own.copied_from), number),
+        copied_from: fields.laid_over("copied_from", any.map(|own| own.copied_from), factor),
     }
 }
 
@@ -344,28 +317,19 @@ fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> Sca
         bulk: None,
     };
     let known = general.unwrap_or(none);
+    let efficiency = general.map(|own| own.efficiency);
+    let latency = general.map(|own| own.latency);
+    let one_shot = general.map(|own| own.one_shot_latency);
     let bulk_latency = fields.optional("bulk_latency", Fields::quantity);
     let bulk_efficiency = fields.optional("bulk_efficiency", share);
     ScaleUpAssumptions {
-        efficiency: fields.laid_over(
-            "scale_up_efficiency",
-            general.map(|own| own.efficiency),
-            share,
-        ),
+        efficiency: fields.laid_over("scale_up_efficiency", efficiency, share),
         direct_efficiency: fields
             .optional("direct_efficiency", share)
             .or(known.direct_efficiency),
-        latency: fields.laid_over(
-            "scale_up_latency",
-            general.map(|own| own.latency),
-            Fields::quantity,
-        ),
+        latency: fields.laid_over("scale_up_latency", latency, Fields::quantity),
         overhead: fields.or("collective_overhead", known.overhead, Fields::quantity),
-        one_shot_latency: fields.laid_over(
-            "one_shot_latency",
-            general.map(|own| own.one_shot_latency),
-            Fields::quantity,
-        ),
+        one_shot_latency: fields.laid_over("one_shot_latency", one_shot, Fields::quantity),
         two_shot_latency: fields
             .optional("two_shot_latency", Fields::quantity)
             .or(known.two_shot_latency),
@@ -378,7 +342,7 @@ fn scale_up(fields: &mut Fields<'_>, general: Option<ScaleUpAssumptions>) -> Sca
 
 fn experts(fields: &mut Fields<'_>) -> ExpertAssumptions {
     ExpertAssumptions {
-        imbalance: fields.positive_number("imbalance", Dimension::Number),
+        imbalance: factor(fields, "imbalance"),
     }
 }
 
@@ -389,14 +353,14 @@ fn line(fields: &mut Fields<'_>, key: &'static str, dimension: Dimension) -> f64
 
 fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
     CostAssumptions {
-        years: fields.positive_number("years", Dimension::Number),
-        residual: fields.number("residual", Dimension::Share),
+        years: factor(fields, "years"),
+        residual: part(fields, "residual"),
         electricity_usd_per_kwh: fields.number("electricity", Dimension::UsdPerKwh),
         duty: share(fields, "duty"),
         regained: line(fields, "regained", Dimension::Share),
-        pue: fields.positive_number("pue", Dimension::Number),
+        pue: factor(fields, "pue"),
         rack_usd_per_month: fields.number("rack", Dimension::UsdPerMonth),
-        rack_units: fields.positive_number("rack_units", Dimension::Number),
+        rack_units: factor(fields, "rack_units"),
         colocation_usd_per_kw_month: line(fields, "colocation", Dimension::UsdPerMonth),
         support_per_year: line(fields, "support", Dimension::Share),
         staff_usd_per_rack_year: line(fields, "staff", Dimension::Usd),
@@ -414,13 +378,11 @@ fn cost(fields: &mut Fields<'_>) -> CostAssumptions {
         },
         memory_usd_per_tb: line(fields, "memory", Dimension::Usd),
         cache_disk_usd: line(fields, "disks", Dimension::Usd),
-        load_fraction: fields.number("load_fraction", Dimension::Share),
+        load_fraction: part(fields, "load_fraction"),
         hosted_usd_per_million_tokens: fields.optional("hosted_million_tokens", |fields, key| {
             fields.number(key, Dimension::Usd)
         }),
-        carbon_kg_per_kwh: fields.optional("carbon_kg_per_kwh", |fields, key| {
-            fields.number(key, Dimension::Number)
-        }),
+        carbon_kg_per_kwh: fields.optional("carbon_kg_per_kwh", number),
     }
 }
 
@@ -430,16 +392,16 @@ fn training(fields: &mut Fields<'_>) -> TrainingAssumptions {
         overhead: fields.quantity("overhead"),
         overhead_group: fields.or("overhead_group", Bytes::ZERO, Fields::quantity),
         attention_efficiency: share(fields, "attention_efficiency"),
-        half_outputs: fields.number("half_outputs", Dimension::Number),
-        tensor_overlap: fields.number("tensor_overlap", Dimension::Share),
-        tensor_contention: fields.number("tensor_contention", Dimension::Share),
-        context_overlap: fields.number("context_overlap", Dimension::Share),
-        pipeline_overlap: fields.number("pipeline_overlap", Dimension::Share),
-        data_overlap: fields.number("data_overlap", Dimension::Share),
-        offload_overlap: fields.number("offload_overlap", Dimension::Share),
-        contention: fields.number("contention", Dimension::Share),
-        straggler_spread: fields.number("straggler_spread", Dimension::Share),
-        expert_imbalance: fields.positive_number("expert_imbalance", Dimension::Number),
+        half_outputs: number(fields, "half_outputs"),
+        tensor_overlap: part(fields, "tensor_overlap"),
+        tensor_contention: part(fields, "tensor_contention"),
+        context_overlap: part(fields, "context_overlap"),
+        pipeline_overlap: part(fields, "pipeline_overlap"),
+        data_overlap: part(fields, "data_overlap"),
+        offload_overlap: part(fields, "offload_overlap"),
+        contention: part(fields, "contention"),
+        straggler_spread: part(fields, "straggler_spread"),
+        expert_imbalance: factor(fields, "expert_imbalance"),
         host_memory_bandwidth: fields.positive("host_memory_bandwidth"),
         accelerator_mtbf: fields.positive("accelerator_mtbf"),
         host_mtbf: fields.positive("host_mtbf"),
@@ -447,10 +409,8 @@ fn training(fields: &mut Fields<'_>) -> TrainingAssumptions {
         storage_limit: fields.positive("storage_limit"),
         restart: fields.quantity("restart"),
         repair: fields.or("repair", Seconds::ZERO, Fields::quantity),
-        spares: Spares::For(fields.or("spare_availability", 0.0, |fields, key| {
-            fields.number(key, Dimension::Share)
-        })),
-        carbon_kg_per_kwh: fields.number("carbon_kg_per_kwh", Dimension::Number),
+        spares: Spares::For(fields.or("spare_availability", 0.0, part)),
+        carbon_kg_per_kwh: number(fields, "carbon_kg_per_kwh"),
         unaligned: fields.or("unaligned", 1.0, share),
         dequantisation: fields.or("dequantisation", 1.0, share),
         framework: PLAIN_FRAMEWORK,
@@ -517,8 +477,6 @@ const PLAIN_HARDWARE: HardwareAssumptions = HardwareAssumptions {
 
 fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAssumptions {
     let general = &general.framework;
-    let number = |own: &mut Fields<'_>, key| own.number(key, Dimension::Number);
-    let overlap = |own: &mut Fields<'_>, key| own.number(key, Dimension::Share);
     FrameworkAssumptions {
         host_launch: own.or("host_launch", general.host_launch, Fields::quantity),
         elementwise: own.or("elementwise", general.elementwise, number),
@@ -529,11 +487,11 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
         routing: own.or("routing", general.routing, number),
         expert_launch: own.or("expert_launch", general.expert_launch, Fields::quantity),
         send_once: own.or("send_once", false, Fields::flag),
-        expert_overlap: own.or("expert_overlap", general.expert_overlap, overlap),
-        tensor_overlap: own.or("tensor_overlap", general.tensor_overlap, overlap),
-        pipeline_overlap: own.or("pipeline_overlap", general.pipeline_overlap, overlap),
+        expert_overlap: own.or("expert_overlap", general.expert_overlap, part),
+        tensor_overlap: own.or("tensor_overlap", general.tensor_overlap, part),
+        pipeline_overlap: own.or("pipeline_overlap", general.pipeline_overlap, part),
         hop_overhead: own.or("hop_overhead", general.hop_overhead, Fields::quantity),
-        gradient_overlap: own.or("gradient_overlap", general.gradient_overlap, overlap),
+        gradient_overlap: own.or("gradient_overlap", general.gradient_overlap, part),
         gradients_everywhere: own.or("gradients_everywhere", false, Fields::flag),
         broadcasts: own.or("broadcasts", false, Fields::flag),
         eight_bit_weights: own.or("eight_bit_weights", false, Fields::flag),
@@ -541,7 +499,7 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
         eight_bit_activations: own.or("eight_bit_activations", false, Fields::flag),
         expert_hosts: own.or("expert_hosts", general.expert_hosts, number),
         loss_in_place: own.or("loss_in_place", false, Fields::flag),
-        data_overlap: own.or("data_overlap", general.data_overlap, overlap),
+        data_overlap: own.or("data_overlap", general.data_overlap, part),
         data_contention: own.or("data_contention", general.data_contention, number),
         bucket: own.or("bucket", general.bucket, Fields::positive),
         portable_attention: own.or("portable_attention", false, Fields::flag),
@@ -576,8 +534,8 @@ fn hardware(own: &mut Fields<'_>) -> HardwareChanges {
     HARDWARE_KEYS
         .into_iter()
         .filter_map(|(key, place)| {
-            let value = own.optional(key, |own, key| own.positive_number(key, Dimension::Number));
-            Some((place, value?))
+            let value = own.optional(key, factor)?;
+            Some((place, value))
         })
         .collect()
 }

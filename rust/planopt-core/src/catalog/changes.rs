@@ -20,7 +20,6 @@ pub struct PriceChoice {
     /// Price of one; of an instance, that of an hour.
     pub usd: f64,
     /// Terms that an instance is rented on.
-    #[serde(default)]
     pub terms: Option<String>,
 }
 

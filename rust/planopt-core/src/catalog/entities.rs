@@ -186,7 +186,7 @@ pub struct RackLines {
 }
 
 /// A host that accelerators are put into, or a complete machine that comes with them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Host {
     /// Catalog id.
     pub id: String,
@@ -411,6 +411,7 @@ pub struct Workload {
 /// How the turns of sessions follow each other: tokens on average, with standard deviations over
 /// them where they differ.
 #[derive(Clone, Debug, serde::Serialize)]
+#[expect(missing_docs, reason = "deviations are as of all")]
 pub struct SessionsOfWorkload {
     /// Tokens that every prompt of a group begins with.
     pub shared: u32,
@@ -418,15 +419,12 @@ pub struct SessionsOfWorkload {
     pub groups: u32,
     /// Tokens of the first prompt behind that.
     pub first: f64,
-    #[expect(missing_docs, reason = "as of all")]
     pub first_cv: Option<f64>,
     /// Tokens of input that a further turn adds.
     pub grow: f64,
-    #[expect(missing_docs, reason = "as of all")]
     pub grow_cv: Option<f64>,
     /// Turns; without a deviation each may be the last.
     pub turns: f64,
-    #[expect(missing_docs, reason = "as of all")]
     pub turns_cv: Option<f64>,
     /// Times between an answer and the next prompt, by kind: share of all, seconds on average, and
     /// standard deviation over these.

@@ -311,6 +311,15 @@ impl<'s> Fields<'s> {
         )
     }
 
+    /// The table under a key, if it is there.
+    pub(super) fn optional_section<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> Option<T> {
+        self.optional(key, |fields, key| fields.section(key, read))
+    }
+
     /// The tables of an array of tables, `[[key]]`; none if the key is absent.
     pub(crate) fn sections<T>(
         &mut self,
@@ -608,6 +617,21 @@ pub(super) struct Given<'s> {
     pub(super) field: String,
     pub(super) offset: usize,
     pub(super) value: &'s DeValue<'s>,
+}
+
+/// A number, 0 or more.
+pub(super) fn number(fields: &mut Fields<'_>, key: &'static str) -> f64 {
+    fields.number(key, Dimension::Number)
+}
+
+/// A number that something is multiplied with, or divided by: more than 0.
+pub(super) fn factor(fields: &mut Fields<'_>, key: &'static str) -> f64 {
+    fields.positive_number(key, Dimension::Number)
+}
+
+/// A share that may be none.
+pub(super) fn part(fields: &mut Fields<'_>, key: &'static str) -> f64 {
+    fields.number(key, Dimension::Share)
 }
 
 /// A share that something is divided by: more than 0.

@@ -19,7 +19,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
     let price: Option<MicroUsd> = fields.optional("price", Fields::price);
     let on_sale = fields.optional("on_sale", Fields::flag);
     let (includes, included_nics) = fields
-        .optional("includes", |fields, key| fields.section(key, included))
+        .optional_section("includes", included)
         .unwrap_or_default();
     Host {
         id: fields.id(),
@@ -31,9 +31,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
         whole: fields.flag("whole"),
         on_request: fields.or("on_request", false, Fields::flag),
         link: fields.text("link"),
-        all_reduce: fields.or("all_reduce", Vec::new(), |fields, key| {
-            fields.section(key, all_reduce)
-        }),
+        all_reduce: fields
+            .optional_section("all_reduce", all_reduce)
+            .unwrap_or_default(),
         nics: fields.quantity("nics"),
         power: fields.quantity("power"),
         rack_units: fields.number("rack_units", Dimension::Number),
@@ -54,7 +54,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Host {
 fn all_reduce(classes: &mut Fields<'_>) -> Vec<(String, BusBandwidth)> {
     let class = |name: &&'static str| {
         classes
-            .optional(name, |fields, key| fields.section(key, bus_bandwidth))
+            .optional_section(name, bus_bandwidth)
             .map(|bandwidth| ((*name).to_owned(), bandwidth))
     };
     ALL_REDUCE_CLASSES.iter().filter_map(class).collect()

@@ -73,44 +73,25 @@ impl Catalog {
     }
 
     fn check_references(&self, problems: &mut Problems) {
+        let links = (Kind::Link, &self.links);
+        let accelerators = (Kind::Accelerator, &self.accelerators);
+        let networks = (Kind::Network, &self.networks);
         for host in self.hosts.values() {
-            check(
-                host,
-                "link",
-                &host.entity.link,
-                Kind::Link,
-                &self.links,
-                problems,
-            );
+            check(host, "link", &host.entity.link, links, problems);
             if let Some(included) = &host.entity.includes {
-                let id = &included.accelerator;
-                let field = "includes.accelerator";
-                check(
-                    host,
-                    field,
-                    id,
-                    Kind::Accelerator,
-                    &self.accelerators,
-                    problems,
-                );
+                let (field, id) = ("includes.accelerator", &included.accelerator);
+                check(host, field, id, accelerators, problems);
             }
         }
         for host in self.hosts.values() {
             let nics = host.entity.included_nics.iter();
             for id in nics.flat_map(|included| &included.networks) {
                 let field = "includes.networks";
-                check(host, field, id, Kind::Network, &self.networks, problems);
+                check(host, field, id, networks, problems);
             }
         }
         for network in self.networks.values() {
-            check(
-                network,
-                "link",
-                &network.entity.link,
-                Kind::Link,
-                &self.links,
-                problems,
-            );
+            check(network, "link", &network.entity.link, links, problems);
         }
         self.check_measured(problems);
     }
@@ -119,14 +100,9 @@ impl Catalog {
     fn check_measured(&self, problems: &mut Problems) {
         let assumptions = &self.assumptions;
         for (id, _) in &assumptions.entity.accelerators {
-            check(
-                assumptions,
-                &assumptions.first_field_under(&format!("accelerators.{id}.")),
-                id,
-                Kind::Accelerator,
-                &self.accelerators,
-                problems,
-            );
+            let field = assumptions.first_field_under(&format!("accelerators.{id}."));
+            let accelerators = (Kind::Accelerator, &self.accelerators);
+            check(assumptions, &field, id, accelerators, problems);
         }
         let accelerators = || self.accelerators.values().map(|entry| &entry.entity);
         let families: BTreeSet<&str> = accelerators().map(|own| own.family.as_str()).collect();
@@ -196,8 +172,7 @@ fn check<T, U>(
     entry: &Entry<T>,
     field: &str,
     id: &str,
-    kind: Kind,
-    known: &BTreeMap<String, Entry<U>>,
+    (kind, known): (Kind, &BTreeMap<String, Entry<U>>),
     problems: &mut Problems,
 ) {
     if !known.contains_key(id) {

@@ -73,11 +73,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
     }
     let layers = layer_kinds(fields, layer_count, blocks.len());
     let mtp_layers = mtp_layers(fields, &layers, blocks.len());
-    let (published_parameters, published_active) =
-        fields.or("published", (None, None), |fields, key| {
-            fields.section(key, published)
-        });
-    fields.optional("hosted", |fields, key| fields.section(key, hosted));
+    let (published_parameters, published_active) = fields
+        .optional_section("published", published)
+        .unwrap_or_default();
+    fields.optional_section("hosted", hosted);
     let named: Vec<_> = Format::all().map(|own| (own.name(), own)).collect();
     Architecture {
         id: fields.id(),
@@ -93,11 +92,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         norm: fields.choice("norm", NORMS),
         embedding_norm: fields.or("embedding_norm", false, Fields::flag),
         final_norm: fields.or("final_norm", true, Fields::flag),
-        layer_embedding: fields.optional("layer_embedding", |fields, key| {
-            fields.section(key, |own| LayerEmbedding {
-                rows: some::<MOST_TOKENS>(own, "rows"),
-                width: some::<WIDEST_HEAD>(own, "width"),
-            })
+        layer_embedding: fields.optional_section("layer_embedding", |own| LayerEmbedding {
+            rows: some::<MOST_TOKENS>(own, "rows"),
+            width: some::<WIDEST_HEAD>(own, "width"),
         }),
         more_streams: fields.or("more_streams", 0, any::<MOST_STREAMS>),
         positions: fields.or("positions", 0, any::<MOST_TOKENS>),
@@ -109,7 +106,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
         outside: fields.sections("outside", |part| {
             (part.text("what"), part.quantity("parameters"))
         }),
-        vision: fields.optional("vision", |fields, key| fields.section(key, vision)),
+        vision: fields.optional_section("vision", vision),
         published_parameters,
         published_active,
     }
@@ -178,9 +175,9 @@ fn read_block(fields: &mut Fields<'_>, nominal: Option<&MlpShape>) -> BlockShape
         norms: any::<MOST_HEADS>(fields, "norms"),
         parallel: fields.or("parallel", false, Fields::flag),
         attention: fields.section("attention", attention),
-        second_mixer: fields.or("second_mixer", AttentionShape::Absent, |fields, key| {
-            fields.section(key, attention)
-        }),
+        second_mixer: fields
+            .optional_section("second_mixer", attention)
+            .unwrap_or(AttentionShape::Absent),
         mlp: nominal
             .cloned()
             .unwrap_or_else(|| fields.section("mlp", mlp)),
@@ -221,7 +218,7 @@ fn attention(fields: &mut Fields<'_>) -> AttentionShape {
             nope: any::<WIDEST_HEAD>(fields, "nope"),
             value: some::<WIDEST_HEAD>(fields, "value"),
             selected: fields.optional("selected", some::<MOST_TOKENS>),
-            indexer: fields.optional("indexer", |fields, key| fields.section(key, indexer)),
+            indexer: fields.optional_section("indexer", indexer),
         },
         _ => grouped(fields),
     }
@@ -255,7 +252,7 @@ fn grouped(fields: &mut Fields<'_>) -> AttentionShape {
         sinks: fields.or("sinks", false, Fields::flag),
         window: fields.optional("window", some::<MOST_TOKENS>),
         selected: fields.optional("selected", some::<MOST_TOKENS>),
-        indexer: fields.optional("indexer", |fields, key| fields.section(key, indexer)),
+        indexer: fields.optional_section("indexer", indexer),
     }
 }
 

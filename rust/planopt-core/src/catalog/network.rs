@@ -14,8 +14,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Network {
         nic: fields.section("nic", nic),
         switches: fields.sections("switch", switch),
         oversubscription: fields.or("oversubscription", 1, Fields::positive),
-        cable: fields.optional("cable", |fields, key| fields.section(key, cable)),
-        uplink: fields.optional("uplink", |fields, key| fields.section(key, cable)),
+        cable: fields.optional_section("cable", cable),
+        uplink: fields.optional_section("uplink", cable),
     }
 }
 

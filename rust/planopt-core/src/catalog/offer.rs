@@ -219,7 +219,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Provider {
         id: fields.id(),
         name: fields.text("name"),
         class: fields.or("class", Class::Cloud, class),
-        spot: fields.optional("spot", |fields, key| fields.section(key, spot)),
+        spot: fields.optional_section("spot", spot),
         reserved: fields.sections("reserved", reserved),
         offers: fields.sections("offer", offer),
     }

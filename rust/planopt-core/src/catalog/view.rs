@@ -151,11 +151,8 @@ impl Catalog {
         let Some((provider, place)) = found else {
             let offers: Vec<Listed> = providers.values().flat_map(offers_of).collect();
             let known = offers.iter().map(|offer| offer.id.as_str());
-            return Err(vec![Diagnostic::unknown_name(
-                Kind::Offer.name(),
-                id,
-                known,
-            )]);
+            let kind = Kind::Offer.name();
+            return Err(vec![Diagnostic::unknown_name(kind, id, known)]);
         };
         let prefix = format!("offer[{place}].");
         let mut described = provider.described(Kind::Offer, id);

@@ -14,7 +14,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Workload {
         prompt_cv: fields.optional("prompt_cv", number),
         output_cv: fields.optional("output_cv", number),
         requests_per_seat_hour: fields.optional("requests_per_seat_hour", number),
-        sessions: fields.optional("sessions", |fields, key| fields.section(key, sessions)),
+        sessions: fields.optional_section("sessions", sessions),
     }
 }
 

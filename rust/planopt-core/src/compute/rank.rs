@@ -12,7 +12,7 @@ use crate::quantity::{Bytes, Seconds, real};
 use crate::transformer::{Drafter, Operation, Role, Shard, Transformer, Work};
 
 /// The operations of one kind of layer, of the embedding or of the head, on one rank.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RankBlock {
     pub(super) operations: Vec<RankOperation>,
     /// Kernels of its operations beyond one of each.
@@ -265,16 +265,7 @@ impl RankBlock {
         let activation = formats.activation_bytes();
         let mut block = Self {
             operations: Vec::with_capacity(operations.len()),
-            more_kernels: 0,
-            small_kernels: Seconds::ZERO,
-            mixing: 0,
-            weights: Bytes::ZERO,
-            adapters: Bytes::ZERO,
-            all_reduce_bytes_per_token: Vec::new(),
-            exchanges: Vec::new(),
-            caches: Vec::new(),
-            state: Bytes::ZERO,
-            workspace_elements: 0.0,
+            ..Self::default()
         };
         for operation in operations {
             block.weights += weights(operation, formats, degrees);

@@ -3,7 +3,7 @@
 use super::{Diagnostic, code};
 
 /// An option with a name that is not known.
-pub(crate) fn unknown_name(option: &str, value: &str, accepted: String) -> Diagnostic {
+pub(crate) fn unknown_name(option: &str, value: &str, accepted: impl Into<String>) -> Diagnostic {
     Diagnostic::new(code::UNKNOWN_NAME, format!("unknown {option} `{value}`"))
         .field(flag(option))
         .value(value)
@@ -11,14 +11,17 @@ pub(crate) fn unknown_name(option: &str, value: &str, accepted: String) -> Diagn
 }
 
 /// An option with a value that cannot be.
-pub(crate) fn wrong_option(option: &str, value: String, accepted: String) -> Diagnostic {
-    Diagnostic::new(
-        code::OPTION_OUT_OF_RANGE,
-        format!("{option} cannot be {value}"),
-    )
-    .field(flag(option))
-    .value(value)
-    .accepted(accepted)
+pub(crate) fn wrong_option(
+    option: &str,
+    value: &(impl ToString + ?Sized),
+    accepted: impl Into<String>,
+) -> Diagnostic {
+    let value = value.to_string();
+    let message = format!("{option} cannot be {value}");
+    Diagnostic::new(code::OPTION_OUT_OF_RANGE, message)
+        .field(flag(option))
+        .value(value)
+        .accepted(accepted)
 }
 
 fn flag(option: &str) -> String {
@@ -32,7 +35,7 @@ pub(crate) fn wrong_counts<'o>(
     counts.into_iter().filter_map(|(option, count, largest)| {
         let count = count.filter(|count| !(1..=largest).contains(count))?;
         let accepted = format!("a whole number from 1 to {largest}");
-        Some(wrong_option(option, count.to_string(), accepted))
+        Some(wrong_option(option, &count, accepted))
     })
 }
 

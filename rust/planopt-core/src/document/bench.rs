@@ -1,6 +1,7 @@
 //! What evaluating a whole space came to.
 
 use crate::bulk::Tally;
+use crate::quantity::real;
 use serde::Serialize;
 
 /// What evaluating a space came to.
@@ -24,15 +25,13 @@ pub struct BenchAnswer {
 
 impl BenchAnswer {
     pub(crate) fn new(tally: &Tally, seconds: f64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let evaluated = tally.evaluated as f64;
         Self {
             candidates: tally.evaluated + tally.all_rejected(),
             evaluated: tally.evaluated,
             rejected: tally.all_rejected(),
             rejected_by: tally.rejected_by(),
             seconds,
-            candidates_per_second: evaluated / seconds,
+            candidates_per_second: real(tally.evaluated) / seconds,
             checksum: format!("{:016x}", tally.checksum.0),
         }
     }

@@ -18,25 +18,18 @@ pub struct BomLine {
     /// How many.
     pub quantity: u64,
     /// Price of one.
-    #[serde(default)]
     pub unit_price_usd: Option<f64>,
     /// Price of all.
-    #[serde(default)]
     pub price_usd: Option<f64>,
     /// Rent of one, where it is rented: it has no price then.
-    #[serde(default)]
     pub unit_usd_per_hour: Option<f64>,
     /// Rent of all.
-    #[serde(default)]
     pub usd_per_hour: Option<f64>,
     /// Where the unit price comes from.
-    #[serde(default)]
     pub source: Option<String>,
     /// When it was published or read; may lack its day or month.
-    #[serde(default)]
     pub price_date: Option<String>,
     /// How well it is known.
-    #[serde(default)]
     pub price_status: Option<String>,
     /// Whether it is bought used.
     #[serde(default)]
@@ -45,10 +38,8 @@ pub struct BomLine {
     #[serde(default)]
     pub owned: bool,
     /// What one is seen at.
-    #[serde(default)]
     pub unit_price_low_usd: Option<f64>,
     /// The same, at most.
-    #[serde(default)]
     pub unit_price_high_usd: Option<f64>,
 }
 

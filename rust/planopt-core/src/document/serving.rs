@@ -55,7 +55,7 @@ pub struct HardwareAnswer {
 }
 
 /// What a configuration does, as a plan records it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Evaluation {
     /// Whether it works.
     pub feasible: bool,

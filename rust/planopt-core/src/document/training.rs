@@ -220,7 +220,7 @@ impl TrainingCandidate {
 
 /// What a run does, as a plan records it; a figure that a rejection leaves without meaning is not
 /// there.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RunEvaluation {
     /// Whether it works.
     pub feasible: bool,

@@ -86,7 +86,7 @@ impl Instances {
             providers.values().any(here)
         };
         for region in request.regions.iter().filter(|region| !offered(region)) {
-            let accepted = "regions as `planopt catalog list offers` names them".to_owned();
+            let accepted = "regions as `planopt catalog list offers` names them";
             problems.push(unknown_name("region", region, accepted));
         }
         if !problems.is_empty() {
@@ -130,7 +130,7 @@ impl Instances {
             if known.last().is_some_and(|last| last == id) {
                 instances.push(catalog, provider, offer, terms);
                 if instances.hosts.is_empty() {
-                    let accepted = "terms that the offer has a price for".to_owned();
+                    let accepted = "terms that the offer has a price for";
                     return Err(vec![unknown_name("terms", &terms.name(), accepted)]);
                 }
                 return Ok(instances);

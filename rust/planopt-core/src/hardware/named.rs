@@ -2,12 +2,9 @@
 
 use super::inventory::Inventory;
 use super::system::{Connection, System};
-use crate::catalog::{
-    Accelerator, Assumptions, Catalog, Host, Link, LinkKind, RackLines, ScaleUp, Stores,
-};
+use crate::catalog::{Accelerator, Assumptions, Catalog, Host, Link, LinkKind, ScaleUp};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{unknown_name, wrong_option};
-use crate::quantity::Watts;
 
 /// PCIe link of accelerators that no host of the catalog takes.
 const UNKNOWN_HOST_LINK: &str = "pcie4-x16";
@@ -79,13 +76,13 @@ impl TestSystem {
             }
             return Ok(());
         };
-        Err(vec![wrong_option(option, value.to_string(), accepted)])
+        Err(vec![wrong_option(option, &value, accepted)])
     }
 
     /// Joins the accelerators by a link in place of the hardware's own.
     pub(super) fn join(&mut self, link: Link, accelerators: u32) -> Result<(), Vec<Diagnostic>> {
         let Some(bandwidth) = link.bandwidth else {
-            let accepted = "links with a bandwidth".to_owned();
+            let accepted = "links with a bandwidth";
             return Err(vec![unknown_name("link", &link.id, accepted)]);
         };
         if link.kind == LinkKind::Pcie {
@@ -125,7 +122,7 @@ impl TestSystem {
 
 /// A host without a link, or without width or power, for one accelerator.
 fn cannot_take(host: &str) -> Diagnostic {
-    let accepted = "hosts with a link to it, and with width and power for one".to_owned();
+    let accepted = "hosts with a link to it, and with width and power for one";
     unknown_name("host", host, accepted)
 }
 
@@ -141,7 +138,7 @@ pub(crate) fn line_of<'c>(
     let line = Inventory::of(catalog)
         .line(network, nics_per_host)
         .ok_or_else(|| {
-            let accepted = "networks whose link has a bandwidth".to_owned();
+            let accepted = "networks whose link has a bandwidth";
             vec![unknown_name("network", id, accepted)]
         })?;
     Ok((network, line))
@@ -186,21 +183,8 @@ pub(super) fn unknown_host(accelerator: &Accelerator, slots: u32) -> Host {
         name: format!("unknown host of {slots} x {}", accelerator.name),
         form_factors: vec![accelerator.form_factor.clone()],
         slots,
-        card_slots: None,
-        power_supply: None,
-        whole: false,
-        on_request: false,
         link: UNKNOWN_HOST_LINK.to_owned(),
-        all_reduce: Vec::new(),
         nics: slots,
-        power: Watts::ZERO,
-        rack_units: 0.0,
-        lines: RackLines::default(),
-        price: None,
-        on_sale: None,
-        includes: None,
-        included_nics: None,
-        stores: Stores::default(),
-        rent: None,
+        ..Host::default()
     }
 }

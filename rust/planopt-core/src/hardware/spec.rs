@@ -89,8 +89,7 @@ impl HardwareSpec {
                 value,
             }))
         };
-        let wrong =
-            |hosts: u32, accepted: String| Err(wrong_option("hosts", hosts.to_string(), accepted));
+        let wrong = |hosts: u32, accepted: String| Err(wrong_option("hosts", &hosts, accepted));
         match (self.accelerators_per_host, self.hosts) {
             (None, None) => Ok(None),
             (Some(count), None) => by("accelerators_per_host", count, count),
@@ -137,7 +136,7 @@ impl HardwareSpec {
         ];
         let wrong = chosen.into_iter().filter_map(|(option, value)| {
             let accepted = "nothing with terms: an instance is as it is rented out";
-            Some(wrong_option(option, value?, accepted.to_owned()))
+            Some(wrong_option(option, &value?, accepted))
         });
         none_of(wrong)
     }
@@ -197,7 +196,7 @@ impl HardwareSpec {
     /// The instance that the host is.
     fn rented(&self, catalog: &Catalog, terms: &str) -> Result<Instances, Vec<Diagnostic>> {
         let terms = Terms::from_name(terms).ok_or_else(|| {
-            let accepted = "on-demand, spot, reserved-12 ...".to_owned();
+            let accepted = "on-demand, spot, reserved-12 ...";
             vec![unknown_name("terms", terms, accepted)]
         })?;
         Instances::of_offer(catalog, self.host.as_deref().unwrap_or_default(), terms)
@@ -282,7 +281,7 @@ impl Site<'_> {
         let instance = instances.host(id);
         let system = instance.and_then(|host| inventory.mount(accelerator, host, assumptions));
         let system = system.ok_or_else(|| {
-            let accepted = "offers whose hosts have a link with a bandwidth".to_owned();
+            let accepted = "offers whose hosts have a link with a bandwidth";
             vec![unknown_name("host", id, accepted)]
         })?;
         let network = self.hardware.network.as_deref();

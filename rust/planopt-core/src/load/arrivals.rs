@@ -86,7 +86,6 @@ pub enum Sizes {
         /// Tokens of outputs.
         output: Vec<u32>,
         /// What prompts begin with, where that is known.
-        #[serde(default)]
         hashed: Option<Hashed>,
     },
 }
@@ -114,6 +113,5 @@ pub struct Load {
     pub prefix_hit_rate: f64,
     /// How requests follow each other, where users of a closed load are sessions; sizes then say
     /// what a turn is by itself. Unless `prefix_hit_rate` is given, what is found comes of it.
-    #[serde(default)]
     pub sessions: Option<Sessions>,
 }

@@ -1,5 +1,6 @@
 //! What larger batches cost: tokens to the same loss (training.md, section 15).
 
+use crate::quantity::real;
 use crate::transformer::{Operation, Transformer};
 
 /// `B*` of the law of the critical batch, tokens (Kaplan et al. 2020, arXiv 2001.08361, section 5.1).
@@ -18,8 +19,7 @@ pub fn critical_batch_tokens(transformer: &Transformer) -> f64 {
     let layers = transformer.layers.iter();
     let operations = layers.flat_map(|&kind| &transformer.blocks[kind].operations);
     let parameters: u64 = operations.map(Operation::active_parameters).sum();
-    #[expect(clippy::cast_precision_loss, reason = "a count of parameters")]
-    let loss = (PARAMETER_SCALE / parameters.max(1) as f64).powf(PARAMETER_EXPONENT);
+    let loss = (PARAMETER_SCALE / real(parameters.max(1))).powf(PARAMETER_EXPONENT);
     BATCH_SCALE / loss.powf(1.0 / BATCH_EXPONENT)
 }
 

@@ -154,6 +154,7 @@ pub struct Entry {
 /// How one command takes an option: what is given here goes before what the option says.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "most are as of the option")]
 pub struct Command {
     /// Why it does not take it; then nothing else is said.
     pub refuse: Option<String>,
@@ -161,29 +162,17 @@ pub struct Command {
     pub required: Option<String>,
     /// Options that it cannot stand beside, with what both say.
     pub excludes: BTreeMap<String, String>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub panel: Option<String>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub path: Option<String>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub kind: Option<Kind>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub keyword: Option<String>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub metavar: Option<String>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub help: Option<String>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub most: Option<f64>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub choices: Option<Vec<String>>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub default: Option<String>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub default_text: Option<String>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub aliases: Option<Vec<String>>,
-    #[expect(missing_docs, reason = "as of the option")]
     pub repeat: Option<bool>,
 }
 

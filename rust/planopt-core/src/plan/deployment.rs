@@ -1,6 +1,6 @@
 //! Models on units, and whole purchases.
 
-use crate::quantity::{SECONDS_PER_HOUR, TOKENS_PER_MILLION, Watts};
+use crate::quantity::{SECONDS_PER_HOUR, TOKENS_PER_MILLION, Watts, real};
 use serde::Serialize;
 
 use super::bill::{Bill, sourced};
@@ -235,8 +235,7 @@ impl Build {
             let (does, units) = (&each.evaluation, f64::from(each.units));
             let speed = does.decode.unwrap_or_default();
             bill.add(&each.bill());
-            #[expect(clippy::cast_precision_loss, reason = "replicas are far below 2^53")]
-            let replicas = each.replicas as f64;
+            let replicas = real(each.replicas);
             if each.role != Role::Prefill {
                 let at_work = each.hardware.goodput.unwrap_or(1.0);
                 tokens_per_second += speed.tokens_per_second * replicas * at_work;

@@ -9,7 +9,7 @@ use crate::document::{
 use crate::hardware::System;
 use crate::load::serving::Question;
 use crate::parallel::{Degrees, Layout, Placement, Rejection, all_reduce, hops};
-use crate::quantity::{Bytes, MicroUsd, Watts};
+use crate::quantity::{Bytes, MicroUsd, Watts, real};
 use crate::serving::ReplicaEvaluation;
 use crate::transformer::{Transformer, all_reduces};
 
@@ -96,19 +96,9 @@ impl<'a> Subject<'_, 'a> {
     pub(crate) fn rejected(&self, reason: &Rejection) -> EvaluationAnswer {
         EvaluationAnswer {
             evaluation: Evaluation {
-                feasible: false,
                 rejections: vec![reason.into()],
-                memory: None,
-                decode: None,
-                prefill: None,
-                mixed: None,
-                kv_capacity_tokens: None,
-                cost: None,
-                power_watts: None,
-                messages: None,
-                hosts: None,
                 accelerators: self.layout.accelerators(),
-                intervals: Intervals::new(),
+                ..Evaluation::default()
             },
             candidate: self.candidate(),
             hardware: self.hardware_answer(None, None),
@@ -166,12 +156,7 @@ impl<'a> Subject<'_, 'a> {
 
     fn messages(&self, placement: Placement) -> Messages {
         let fabric = self.system.fabric(self.assumptions);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a hidden size is far below 2^53"
-        )]
-        let hidden = self.transformer.hidden as f64;
-        let per_token = hidden * self.question.formats.activation_bytes();
+        let per_token = real(self.transformer.hidden) * self.question.formats.activation_bytes();
         let Degrees { tp, dp, .. } = placement.degrees;
         let payload = Bytes(per_token * f64::from(self.layout.batch.div_ceil(dp)));
         Messages {

@@ -30,22 +30,16 @@ impl Engine {
         if let Some(name) = &self.name {
             let known = assumptions.engines.iter().find(|(own, _)| own == name);
             let Some(engine) = known.map(|(_, engine)| engine.clone()) else {
-                let names: Vec<&str> = assumptions
-                    .engines
-                    .iter()
-                    .map(|(own, _)| own.as_str())
-                    .collect();
+                let engines = assumptions.engines.iter();
+                let names: Vec<&str> = engines.map(|(own, _)| own.as_str()).collect();
                 return Err(vec![unknown_name("engine", name, names.join(", "))]);
             };
             assumptions.under(&engine);
         }
         if let Some(share) = self.usable_fraction {
             if !(share > 0.0 && share <= 1.0) {
-                return Err(vec![wrong_option(
-                    "usable_fraction",
-                    share.to_string(),
-                    "a share above 0, 1 at most".to_owned(),
-                )]);
+                let accepted = "a share above 0, 1 at most";
+                return Err(vec![wrong_option("usable_fraction", &share, accepted)]);
             }
             assumptions.memory.usable_fraction = share;
         }
@@ -58,11 +52,8 @@ impl Engine {
         if let Some(class) = &self.pcie_all_reduce {
             const CLASSES: [&str; 3] = ["default", "slow", "good"];
             if !CLASSES.contains(&class.as_str()) {
-                return Err(vec![unknown_name(
-                    "pcie_all_reduce",
-                    class,
-                    CLASSES.join(", "),
-                )]);
+                let accepted = CLASSES.join(", ");
+                return Err(vec![unknown_name("pcie_all_reduce", class, accepted)]);
             }
             assumptions.pcie_all_reduce.clone_from(class);
         }

@@ -6,7 +6,7 @@ use super::pools::{DecodePool, transfer_between};
 use super::serving::{EvaluateServing, ServedRequest};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
-use crate::diagnostic::option::{LARGEST_COUNT, wrong_option};
+use crate::diagnostic::option::{LARGEST_COUNT, none_of, wrong_option};
 use crate::document::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
 use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes};
@@ -35,7 +35,6 @@ pub struct SimulateServing {
     #[serde(default)]
     pub layout: Pins,
     /// Layers whose weights rest in the host.
-    #[serde(default)]
     pub offload: Option<OffloadRequest>,
     /// What serves it.
     #[serde(default)]
@@ -44,12 +43,10 @@ pub struct SimulateServing {
     #[serde(default)]
     pub scheduler: EngineOptions,
     /// Times of its steps where they are known, in place of those of the configuration.
-    #[serde(default)]
     pub step: Option<AffineStep>,
     /// How long.
     pub run: RunRequest,
     /// Replicas that answer what those of the configuration have read, if they do not themselves.
-    #[serde(default)]
     pub decode: Option<DecodePool>,
 }
 
@@ -95,10 +92,8 @@ pub struct RunRequest {
     #[serde(default)]
     pub doors_close: bool,
     /// Time to the first token, at most.
-    #[serde(default)]
     pub ttft_seconds: Option<f64>,
     /// Time per output token, at most.
-    #[serde(default)]
     pub tpot_seconds: Option<f64>,
 }
 
@@ -198,8 +193,8 @@ pub fn estimate_serving(
 ) -> Result<EstimateAnswer, Vec<Diagnostic>> {
     request.check()?;
     if request.decode.is_some() {
-        let accepted = "one pool; simulate two".to_owned();
-        return Err(vec![wrong_option("decode", "a pool".to_owned(), accepted)]);
+        let accepted = "one pool; simulate two";
+        return Err(vec![wrong_option("decode", "a pool", accepted)]);
     }
     let overhead = request.run(catalog)?.request_overhead;
     let configuration = request.configuration();
@@ -278,11 +273,8 @@ fn with_engine<T>(
             let gigabytes = most / 1e9;
             let accepted =
                 format!("at most {gigabytes:.0} GB, what each host has; --extra-memory buys more");
-            return Err(vec![wrong_option(
-                "host_cache",
-                format!("{:.0} GB", wanted / 1e9),
-                accepted,
-            )]);
+            let wanted = format!("{:.0} GB", wanted / 1e9);
+            return Err(vec![wrong_option("host_cache", &wanted, accepted)]);
         }
     }
     let asked = |replica: &Replica, _| {
@@ -351,12 +343,12 @@ impl SimulateServing {
         for layout in std::iter::once(&self.layout).chain(decode) {
             if let Some(replicas) = layout.replicas.filter(|many| *many > MOST_REPLICAS) {
                 let accepted = format!("at most {MOST_REPLICAS} under a load");
-                let refused = wrong_option("replicas", replicas.to_string(), accepted);
+                let refused = wrong_option("replicas", &replicas, accepted);
                 problems.push(refused.help("ask for a part of the load, or for --load steady"));
             }
         }
         let mut wrong = |option: &str, value: String, accepted: &str| {
-            problems.push(wrong_option(option, value, accepted.to_owned()));
+            problems.push(wrong_option(option, &value, accepted));
         };
         if !(1..=MOST_REQUESTS).contains(&self.run.requests) || self.run.warm_up > MOST_REQUESTS {
             let accepted = "a whole number from 1 to 20000000";
@@ -424,11 +416,7 @@ impl SimulateServing {
             let rate = self.load.prefix_hit_rate.to_string();
             wrong("prefix_hit_rate", rate, "a share from 0 to 1");
         }
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
-        }
+        none_of(problems.into_iter())
     }
 }
 

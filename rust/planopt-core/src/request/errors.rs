@@ -30,7 +30,6 @@ pub struct ErrorsRequest {
     #[serde(default)]
     pub metrics: Vec<String>,
     /// Figures of serving, in place of metrics: what are they expected to lie in?
-    #[serde(default)]
     pub predicted: Option<Predicted>,
 }
 

@@ -11,7 +11,7 @@ pub use self::sources::{Bought, Owned, Rented};
 use self::names::{Names, one_of};
 use crate::catalog::{Catalog, Fields, read_file};
 use crate::diagnostic;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Problems};
 use crate::quantity::{Dimension, SECONDS_PER_HOUR, Seconds, Watts};
 use serde::Serialize;
 use std::path::Path;
@@ -208,18 +208,14 @@ pub fn read_fleet(file: &Path, catalog: &Catalog) -> Result<FleetFile, Vec<Diagn
             "add a table `[[{key}]]`; docs/how-to/fleet.md has an example"
         ))
     };
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     if fleet.workloads.is_empty() && fleet.training.is_empty() {
         problems.push(nothing("serve or to train", "workload"));
     }
     if fleet.buy.is_empty() && fleet.own.is_empty() && fleet.rent.is_empty() {
         problems.push(nothing("buy, to use or to rent", "buy"));
     }
-    if problems.is_empty() {
-        Ok(fleet)
-    } else {
-        Err(problems)
-    }
+    problems.unless_any(fleet)
 }
 
 /// Refuses a number that is out of range.

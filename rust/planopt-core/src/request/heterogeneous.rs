@@ -90,7 +90,7 @@ impl EvaluateTraining {
         for (option, given) in of_one_kind {
             if let Some(given) = given {
                 let accepted = "nothing: shares say what a job of several kinds runs on";
-                problems.push(wrong_option(option, given.clone(), accepted.to_owned()));
+                problems.push(wrong_option(option, &given, accepted));
             }
         }
         problems.unless_any(())
@@ -112,7 +112,11 @@ impl EvaluateTraining {
             .map(|share| format!("{}:{}", share.accelerator, share.accelerators))
             .collect();
         let accepted = format!("counts above 0 that add up to {accelerators} (tp x pp x dp x cp)");
-        Err(vec![wrong_option("accelerators", said.join(","), accepted)])
+        Err(vec![wrong_option(
+            "accelerators",
+            &said.join(","),
+            accepted,
+        )])
     }
 
     fn answer(&self, context: &RunContext, subjects: &[Subject]) -> MixedAnswer {

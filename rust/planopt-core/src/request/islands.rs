@@ -52,19 +52,15 @@ pub struct Islands {
     /// Machines, of each kind as many as there are.
     pub machines: Vec<Machines>,
     /// Time that the run may take.
-    #[serde(default)]
     pub deadline_seconds: Option<f64>,
     /// Steps between two exchanges; else the best.
-    #[serde(default)]
     pub inner_steps: Option<u32>,
     /// Whether machines are there anyhow, and cost their electricity alone.
     #[serde(default)]
     pub marginal: bool,
     /// How long machines that are not rented stay, and are away; else as assumed.
-    #[serde(default)]
     pub lifetime_seconds: Option<f64>,
     /// How long they are away.
-    #[serde(default)]
     pub away_seconds: Option<f64>,
 }
 

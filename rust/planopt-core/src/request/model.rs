@@ -18,7 +18,6 @@ pub struct ModelRequest {
     /// Catalog id, or path of a Hugging Face `config.json`.
     pub name: String,
     /// Key/value heads in place of the model's own (the seed article asks for 64 and for 8).
-    #[serde(default)]
     pub kv_heads: Option<u64>,
 }
 
@@ -29,46 +28,33 @@ pub struct ServedModel {
     /// Catalog id, or path of a Hugging Face `config.json`.
     pub name: String,
     /// Key/value heads in place of the model's own.
-    #[serde(default)]
     pub kv_heads: Option<u64>,
     /// Format of the weights in place of the published one.
-    #[serde(default)]
     pub weights: Option<String>,
     /// Format of the KV cache in place of that of the activations.
-    #[serde(default)]
     pub kv: Option<String>,
     /// Bits of a quantised weight in the checkpoint, in place of its format's.
-    #[serde(default)]
     pub weight_bits: Option<f64>,
     /// Bits of a weight of its head, in place of its format's.
-    #[serde(default)]
     pub head_bits: Option<f64>,
     /// Whether communication hides behind the arithmetic of another batch.
     #[serde(default)]
     pub overlap: Overlap,
     /// What drafts tokens: `mtp`, or a model as [`ModelRequest::name`].
-    #[serde(default)]
     pub draft: Option<String>,
     /// Tokens drafted ahead of a check.
-    #[serde(default)]
     pub draft_tokens: Option<u32>,
     /// Chance that one of them is accepted.
-    #[serde(default)]
     pub acceptance: Option<f64>,
     /// Adapters of low rank that accelerators hold.
-    #[serde(default)]
     pub lora_adapters: Option<u32>,
     /// Their rank.
-    #[serde(default)]
     pub lora_rank: Option<u32>,
     /// Parameters of what encodes the images of a prompt.
-    #[serde(default)]
     pub encoder_parameters: Option<f64>,
     /// Tokens of a prompt that come from images; they are counted in it.
-    #[serde(default)]
     pub image_tokens: Option<u64>,
     /// Patches of the images of a prompt.
-    #[serde(default)]
     pub image_patches: Option<f64>,
 }
 
@@ -121,7 +107,7 @@ impl ModelRequest {
 fn drafting_with_states(draft: &str) -> Diagnostic {
     let accepted = "models without state-space layers, on both sides: states that are taken back \
                     are not modelled";
-    wrong_option("draft", draft.to_owned(), accepted.to_owned())
+    wrong_option("draft", draft, accepted)
 }
 
 /// Tokens drafted ahead of a check, at most: beyond what any engine drafts.
@@ -165,8 +151,8 @@ impl ServedModel {
             }
         };
         if matches!(transformer.drafter, Some(Drafter::Mtp)) && transformer.mtp_modules == 0 {
-            let accepted = "a smaller model: this one has no multi-token prediction".to_owned();
-            return Err(vec![wrong_option("draft", "mtp".to_owned(), accepted)]);
+            let accepted = "a smaller model: this one has no multi-token prediction";
+            return Err(vec![wrong_option("draft", "mtp", accepted)]);
         }
         Ok(transformer)
     }
@@ -176,11 +162,11 @@ impl ServedModel {
         let (tokens, acceptance) = (self.draft_tokens.unwrap_or(1), self.acceptance?);
         if !(1..=MOST_DRAFTED).contains(&tokens) {
             let accepted = format!("a whole number from 1 to {MOST_DRAFTED}");
-            problems.push(wrong_option("draft_tokens", tokens.to_string(), accepted));
+            problems.push(wrong_option("draft_tokens", &tokens, accepted));
         }
         if !(0.0..=1.0).contains(&acceptance) {
-            let accepted = "a share from 0 to 1".to_owned();
-            problems.push(wrong_option("acceptance", acceptance.to_string(), accepted));
+            let accepted = "a share from 0 to 1";
+            problems.push(wrong_option("acceptance", &acceptance, accepted));
         }
         Some(Speculation { tokens, acceptance })
     }
@@ -194,7 +180,7 @@ impl ServedModel {
         let rank = self.lora_rank?;
         if !(1..=transformer.hidden).contains(&u64::from(rank)) {
             let accepted = format!("a whole number from 1 to the width, {}", transformer.hidden);
-            problems.push(wrong_option("lora_rank", rank.to_string(), accepted));
+            problems.push(wrong_option("lora_rank", &rank, accepted));
         }
         Some(Adapters { count, rank })
     }
@@ -206,8 +192,8 @@ impl ServedModel {
             ("image_tokens", patches),
         ] {
             if !(given.is_finite() && given >= 0.0) {
-                let accepted = "a number above 0".to_owned();
-                problems.push(wrong_option(option, given.to_string(), accepted));
+                let accepted = "a number above 0";
+                problems.push(wrong_option(option, &given, accepted));
             }
         }
         (parameters > 0.0).then(|| Encoder {

@@ -47,22 +47,17 @@ pub struct Neighbours {
     /// Tokens of an answer.
     pub output: u64,
     /// Tokens per second of each user, at least.
-    #[serde(default)]
     pub target: Option<f64>,
     /// Times that each token is computed, against cheats.
-    #[serde(default)]
     pub repeat: Option<u32>,
     /// What a million tokens of prompts and of answers are sold for.
-    #[serde(default)]
     pub sell: Option<(f64, f64)>,
     /// Whether machines are there anyhow, and cost their electricity alone.
     #[serde(default)]
     pub marginal: bool,
     /// How long they stay; else as assumed.
-    #[serde(default)]
     pub lifetime_seconds: Option<f64>,
     /// How long they are away.
-    #[serde(default)]
     pub away_seconds: Option<f64>,
 }
 
@@ -103,7 +98,7 @@ pub fn serve_neighbours(
         Prepared::new(model, question, card, assumptions, &[Layout::SINGLE]).map_err(|rejection| {
             let accepted = format!("another format: {} is among them, and {rejection}", card.id);
             let format = question.formats.weights.name().to_owned();
-            vec![wrong_option("weights", format, accepted)]
+            vec![wrong_option("weights", &format, accepted)]
         })
     };
     let neighbours = kinds.iter().map(|kind| {

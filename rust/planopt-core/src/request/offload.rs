@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct OffloadRequest {
     /// How many of each stage; as few as fit where none are given.
-    #[serde(default)]
     pub layers: Option<u32>,
     /// `host` for its memory, or `disk`.
     #[serde(default = "in_memory")]

@@ -75,16 +75,13 @@ pub struct PoolsOptions {
     /// Accelerators of a replica, at most.
     pub max_accelerators: u32,
     /// Accelerators of both pools, at most.
-    #[serde(default)]
     pub accelerators_in_all: Option<u32>,
     /// Ranks that contexts may be divided among; as the assumptions say where it is not given.
-    #[serde(default)]
     pub context_ranks: Option<u32>,
     /// Whether layouts are tried that nobody would run.
     #[serde(default)]
     pub allow_odd: bool,
     /// Requests per second, where a rate is asked for.
-    #[serde(default)]
     pub requests_per_second: Option<f64>,
     /// Whether errors of predictions under these assumptions are known.
     #[serde(default)]
@@ -138,8 +135,8 @@ pub fn find_pools(
         .promises
         .latencies(Some(&request.load), request.scheduler)?;
     let Some(goal) = promised else {
-        let accepted = "latencies at a percentile".to_owned();
-        return Err(vec![wrong_option("ttft", "none".to_owned(), accepted)]);
+        let accepted = "latencies at a percentile";
+        return Err(vec![wrong_option("ttft", "none", accepted)]);
     };
     let of_tokens = request.promises.tokens_per_second / goal.output;
     let demand = PoolsDemand {
@@ -375,9 +372,7 @@ pub(super) fn transfer_between(
         question,
         assumptions,
     } = ServedRequest::of(catalog, &from.model, &from.workload, &from.engine)?;
-    let unknown = |option: &str, accepted: &str| {
-        vec![wrong_option(option, "this".to_owned(), accepted.to_owned())]
-    };
+    let unknown = |option: &str, accepted: &str| vec![wrong_option(option, "this", accepted)];
     let sites = [
         from.hardware.site(catalog, from.layout().accelerators())?,
         to.hardware.site(catalog, to.layout().accelerators())?,
@@ -403,8 +398,7 @@ pub(super) fn transfer_between(
         .ok_or_else(|| unknown("weights", "a format that the accelerator computes in"))?;
     let page = assumptions.memory.page_tokens;
     let cache = prompt_cache(&transformer, formats, &rates, question.prompt, page);
-    #[expect(clippy::cast_precision_loss, reason = "a prompt is far below 2^53")]
-    let prompt = question.prompt as f64;
+    let prompt = real(question.prompt);
     let found = transfer(
         End {
             fabric: &sending,
@@ -443,7 +437,6 @@ pub struct DecodePool {
     #[serde(default)]
     pub layout: Pins,
     /// Layers whose weights rest in the host.
-    #[serde(default)]
     pub offload: Option<OffloadRequest>,
     /// What serves it.
     #[serde(default)]
@@ -452,6 +445,5 @@ pub struct DecodePool {
     #[serde(default)]
     pub scheduler: EngineOptions,
     /// How caches get there; worked out from the hardware where it is not given.
-    #[serde(default)]
     pub transfer: Option<Transfer>,
 }

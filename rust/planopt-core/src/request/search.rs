@@ -37,7 +37,6 @@ pub struct SearchTraining {
     pub hardware: Selection,
     /// What may be rented, instead of buying: prices are then those of an hour, and hosts that fail
     /// are replaced by whoever rents them out.
-    #[serde(default)]
     pub rent: Option<RentRequest>,
     /// What a cluster may not exceed.
     #[serde(default)]
@@ -53,7 +52,6 @@ pub struct ClusterOptions {
     /// `cheapest` or `fastest`.
     pub aim: TrainingAim,
     /// Time that the run may take, failures included.
-    #[serde(default)]
     pub deadline_seconds: Option<f64>,
     /// Seconds until a part that is ordered stands, by its id: less is left for the run.
     #[serde(default)]

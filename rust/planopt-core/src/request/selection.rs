@@ -1,8 +1,8 @@
 //! The ids of a selection.
 
 use crate::catalog::Catalog;
-use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::unknown_name;
+use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, LeftOut, RentRequest, Selection};
 use serde::Deserialize;
 
@@ -13,7 +13,6 @@ pub struct Considered {
     /// What the question allows.
     pub hardware: Selection,
     /// From whom it rents.
-    #[serde(default)]
     pub rent: Option<RentRequest>,
 }
 
@@ -58,7 +57,7 @@ pub(super) fn select(
     // An instance brings its network, so that only the hosts are left to choose.
     let mut selection = known(catalog, selection)?;
     if let Some(id) = asked.hosts.iter().find(|id| rented.host(id).is_none()) {
-        let accepted = "ids of offers that the question leaves open".to_owned();
+        let accepted = "ids of offers that the question leaves open";
         return Err(vec![unknown_name("host", id, accepted)]);
     }
     selection.hosts.clone_from(&asked.hosts);
@@ -70,7 +69,7 @@ pub(crate) fn known(
     catalog: &Catalog,
     mut selection: Selection,
 ) -> Result<Selection, Vec<Diagnostic>> {
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let mut named = |option, names: &mut Vec<String>, id: &dyn Fn(&str) -> Found| {
         for name in names {
             match id(name) {
@@ -86,11 +85,7 @@ pub(crate) fn known(
     named("--exclude", &mut selection.exclude, &accelerator);
     named("--host", &mut selection.hosts, &host);
     named("--network", &mut selection.networks, &network);
-    if problems.is_empty() {
-        Ok(selection)
-    } else {
-        Err(problems)
-    }
+    problems.unless_any(selection)
 }
 
 type Found = Result<String, Diagnostic>;

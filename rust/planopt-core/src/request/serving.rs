@@ -35,7 +35,6 @@ pub struct EvaluateServing {
     #[serde(default)]
     pub layout: Pins,
     /// Layers whose weights rest in the host.
-    #[serde(default)]
     pub offload: Option<OffloadRequest>,
     /// What serves it.
     #[serde(default)]
@@ -60,7 +59,6 @@ pub struct SearchServing {
     #[serde(default)]
     pub hardware: Selection,
     /// What may be rented, instead of buying: prices are then those of an hour.
-    #[serde(default)]
     pub rent: Option<RentRequest>,
     /// What of a layout is given.
     #[serde(default)]
@@ -162,19 +160,15 @@ pub struct SearchOptions {
     /// Accelerators of a replica, at most.
     pub max_accelerators: u32,
     /// Price of a unit, at most.
-    #[serde(default)]
     pub price_cap_usd: Option<f64>,
     /// Ranks that contexts may be divided among; as the assumptions say where it is not given.
-    #[serde(default)]
     pub context_ranks: Option<u32>,
     /// Whether layouts are tried that nobody would run.
     #[serde(default)]
     pub allow_odd: bool,
     /// Offer each batch up to this one, not the largest alone.
-    #[serde(default)]
     pub each_batch_up_to: Option<u32>,
     /// Offer each batch that is an even share of this many users, not the largest alone.
-    #[serde(default)]
     pub batches_that_share: Option<u64>,
     /// Try each batch instead of bisecting.
     #[serde(default)]
@@ -187,7 +181,6 @@ pub struct SearchOptions {
     pub builds: usize,
     /// What alone is sought, where nothing but a budget limits the purchase: `cost-per-token`,
     /// `latency`, `price` or `hour`.
-    #[serde(default)]
     pub aim: Option<Aim>,
     /// Whether prices are those of an hour, of what is bought, too.
     #[serde(default)]
@@ -220,7 +213,7 @@ impl EvaluateServing {
         let Layout { cp, dp, .. } = self.layout();
         (cp > 1 && dp > 1).then(|| {
             let accepted = "1 with attention data parallel: its groups have whole contexts";
-            wrong_option("cp", cp.to_string(), accepted.to_owned())
+            wrong_option("cp", &cp, accepted)
         })
     }
 
@@ -238,8 +231,7 @@ impl EvaluateServing {
             } else {
                 "1 for a model with an indexer: it selects from the whole context"
             };
-            let problem = wrong_option("cp", cp.to_string(), accepted.to_owned());
-            return Err(vec![problem]);
+            return Err(vec![wrong_option("cp", &cp, accepted)]);
         }
         Ok(())
     }
@@ -270,7 +262,7 @@ impl EvaluateServing {
             let accepted = format!(
                 "at most {LARGEST_CLUSTER} accelerators: tp x cp x dp x pp x replicas is {accelerators}"
             );
-            wrong_option("replicas", replicas.to_string(), accepted)
+            wrong_option("replicas", &replicas, accepted)
         })
     }
 
@@ -289,27 +281,19 @@ impl EvaluateServing {
             return Ok(question);
         };
         if question.overlap == Overlap::TwoBatch {
-            let accepted = "--overlap none, or nothing in the host".to_owned();
-            return Err(vec![wrong_option(
-                "overlap",
-                "two-batch".to_owned(),
-                accepted,
-            )]);
+            let accepted = "--overlap none, or nothing in the host";
+            return Err(vec![wrong_option("overlap", "two-batch", accepted)]);
         }
         let stores = host.stores;
         let Some(training) = &assumptions.training else {
-            let accepted = "assumptions that say what transfers hide behind: [training]".to_owned();
-            return Err(vec![wrong_option(
-                "offload_to",
-                request.to.clone(),
-                accepted,
-            )]);
+            let accepted = "assumptions that say what transfers hide behind: [training]";
+            return Err(vec![wrong_option("offload_to", &request.to, accepted)]);
         };
         let by_default = training.host_memory_bandwidth;
         let of_memory = stores.memory_bandwidth.unwrap_or(by_default);
         let lacking = |what: &str| {
             let accepted = format!("hosts that state their {what}; `{}` does not", host.id);
-            vec![wrong_option("offload_to", request.to.clone(), accepted)]
+            vec![wrong_option("offload_to", &request.to, accepted)]
         };
         let (bandwidth, memory) = match request.to.as_str() {
             "host" => {
@@ -323,11 +307,7 @@ impl EvaluateServing {
                 (of_memory.min(disk), None)
             }
             other => {
-                return Err(vec![unknown_name(
-                    "offload_to",
-                    other,
-                    "host, disk".to_owned(),
-                )]);
+                return Err(vec![unknown_name("offload_to", other, "host, disk")]);
             }
         };
         Ok(Question {

@@ -17,6 +17,7 @@ use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Zero};
 use crate::plan::Errors;
 use crate::plan::training::RunContext;
 use crate::plan::training_problem::Subject;
+use crate::quantity::real;
 use crate::transformer::{MOST_MTP_MODULES, Transformer};
 use serde::{Deserialize, Serialize};
 
@@ -282,8 +283,8 @@ impl RecipeRequest {
         if let Some(frozen) = &self.frozen_weights
             && self.lora_rank.is_none()
         {
-            let accepted = "nothing, unless a lora_rank is given".to_owned();
-            problems.push(wrong_option("frozen_weights", frozen.clone(), accepted));
+            let accepted = "nothing, unless a lora_rank is given";
+            problems.push(wrong_option("frozen_weights", &frozen, accepted));
         }
         let longest = u32::try_from(transformer.max_context).unwrap_or(SEQUENCE);
         let seq_len = self.seq_len.unwrap_or(SEQUENCE.min(longest.max(1)));
@@ -363,7 +364,7 @@ impl TrainingLayout {
             .filter(|degree| *degree != 1 && *degree != self.tp)
         {
             let accepted = format!("1 or {}, the tensor-parallel degree", self.tp);
-            problems.push(wrong_option("expert_tp", degree.to_string(), accepted));
+            problems.push(wrong_option("expert_tp", &degree, accepted));
         }
         let recompute = self
             .recompute
@@ -459,21 +460,15 @@ impl TrainingLayout {
         let mut problems = Problems::default();
         let degrees = [self.tp, self.pp, self.dp, self.cp];
         let accelerators: f64 = degrees.into_iter().map(f64::from).product();
-        #[expect(clippy::cast_precision_loss, reason = "a power of two")]
-        let largest = LARGEST_CLUSTER as f64;
-        if accelerators > largest {
+        if accelerators > real(LARGEST_CLUSTER) {
             let accepted = format!(
                 "at most {LARGEST_CLUSTER} accelerators: tp x pp x dp x cp is {accelerators}"
             );
-            problems.push(wrong_option("dp", self.dp.to_string(), accepted));
+            problems.push(wrong_option("dp", &self.dp, accepted));
         }
         if u64::from(self.dp) * u64::from(self.micro_batch) > u64::from(LARGEST_BATCH) {
             let accepted = format!("dp x micro-batch of at most {LARGEST_BATCH} sequences");
-            problems.push(wrong_option(
-                "micro_batch",
-                self.micro_batch.to_string(),
-                accepted,
-            ));
+            problems.push(wrong_option("micro_batch", &self.micro_batch, accepted));
         }
         problems.unless_any(())
     }
@@ -489,7 +484,7 @@ impl RecipeRequest {
         let modules = self.mtp_modules.filter(|many| *many > MOST_MTP_MODULES);
         let modules = modules.map(|modules| {
             let accepted = format!("a whole number from 0 to {MOST_MTP_MODULES}");
-            wrong_option("mtp_modules", modules.to_string(), accepted)
+            wrong_option("mtp_modules", &modules, accepted)
         });
         none_of(
             wrong_counts([
@@ -513,7 +508,7 @@ impl TrainingRun {
         let spares = self.redundancy.filter(|many| *many > LARGEST_COUNT);
         let spares = spares.map(|spares| {
             let accepted = format!("a whole number from 0 to {LARGEST_COUNT}");
-            wrong_option("redundancy", spares.to_string(), accepted)
+            wrong_option("redundancy", &spares, accepted)
         });
         let amounts = [
             ("tokens", self.tokens, f64::MAX),
@@ -528,7 +523,7 @@ impl TrainingRun {
                 "a share above 0, at most 1"
             };
             let amount = amount.to_string();
-            Some(wrong_option(option, amount, accepted.to_owned()))
+            Some(wrong_option(option, &amount, accepted))
         });
         none_of(spares.into_iter().chain(amounts))
     }

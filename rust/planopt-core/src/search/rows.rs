@@ -120,19 +120,15 @@ pub struct SystemNames {
     /// Hosts.
     pub hosts: u32,
     /// Network id.
-    #[serde(default)]
     pub network: Option<String>,
     /// NICs of a host.
     #[serde(default)]
     pub nics_per_host: u32,
     /// Switch id.
-    #[serde(default)]
     pub switch: Option<String>,
     /// Terms of what is rented.
-    #[serde(default)]
     pub terms: Option<String>,
     /// Format of the weights that it holds.
-    #[serde(default)]
     pub weights: Option<String>,
     /// What of it is there already.
     #[serde(default, skip_serializing_if = "Owned::is_none")]

@@ -19,9 +19,10 @@ pub enum Norm {
 }
 
 /// What keys and values of grouped heads are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyValue {
     /// Projected each for itself.
+    #[default]
     Own,
     /// Values are what keys are before their normalisation (Gemma 4).
     Same,
@@ -264,12 +265,12 @@ pub(crate) fn set_kv_heads(
             }
             AttentionShape::Grouped { heads, .. } => {
                 let accepted = format!("a divisor of the {heads} query heads");
-                return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
+                return Err(vec![wrong_option("kv_heads", &wanted, accepted)]);
             }
             AttentionShape::StateSpace(_) | AttentionShape::Absent => {}
             AttentionShape::Latent { .. } => {
-                let accepted = "models with grouped heads; this one caches a latent".to_owned();
-                return Err(vec![wrong_option("kv_heads", wanted.to_string(), accepted)]);
+                let accepted = "models with grouped heads; this one caches a latent";
+                return Err(vec![wrong_option("kv_heads", &wanted, accepted)]);
             }
         }
     }

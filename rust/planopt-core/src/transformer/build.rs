@@ -5,7 +5,7 @@ mod attention;
 mod product;
 
 use self::attention::{attention, mixer};
-use self::product::{elementwise, product};
+use self::product::{divided, elementwise, other, whole};
 use super::architecture::{
     Architecture, AttentionShape, BlockShape, LayerEmbedding, MlpShape, Norm, Side,
 };
@@ -63,15 +63,7 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
     } else {
         (Role::Embedding, "embedding")
     };
-    let tokens = Operation {
-        role,
-        name,
-        work: Work::Gather {
-            width: model.hidden,
-        },
-        parameters: model.vocabulary * model.hidden,
-        quantised: false,
-    };
+    let tokens = other(role, name, gather(model.hidden)).and(model.vocabulary * model.hidden);
     let mut operations = vec![tokens, all_reduce("embedding_all_reduce", model.hidden)];
     if model.positions > 0 {
         let parameters = model.positions * model.hidden;
@@ -87,13 +79,8 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
     }
     if let Some(LayerEmbedding { rows, width }) = model.layer_embedding {
         let all = model.layers.len() as u64 * width;
-        operations.push(Operation {
-            role: Role::Embedding,
-            name: "layer_embedding",
-            work: Work::Gather { width: all },
-            parameters: rows * all,
-            quantised: false,
-        });
+        let own = other(Role::Embedding, "layer_embedding", gather(all));
+        operations.push(own.and(rows * all));
         // With a normalisation that the layers share.
         operations.push(side("layer_projection", (model.hidden, all)).and(width));
     }
@@ -110,7 +97,7 @@ fn streams(name: &'static str, model: &Architecture) -> Vec<Operation> {
 }
 
 fn side(name: &'static str, (inputs, outputs): Side) -> Operation {
-    product(Role::Side, name, inputs, outputs, Shard::Replicated)
+    whole(Role::Side, name, inputs, outputs)
 }
 
 fn head(model: &Architecture) -> Vec<Operation> {
@@ -132,13 +119,7 @@ fn head_with(model: &Architecture, parameters: u64) -> Vec<Operation> {
         operations.push(Operation {
             parameters,
             quantised: false,
-            ..product(
-                Role::Head,
-                "head",
-                model.hidden,
-                model.vocabulary,
-                Shard::Columns,
-            )
+            ..divided(Role::Head, "head", model.hidden, model.vocabulary)
         });
     }
     operations
@@ -149,15 +130,7 @@ fn head_with(model: &Architecture, parameters: u64) -> Vec<Operation> {
 fn mtp_module(model: &Architecture) -> MtpModule {
     let mut entry = Vec::new();
     if model.vocabulary > 0 {
-        let shared = Operation {
-            role: Role::Embedding,
-            name: "mtp_embedding",
-            work: Work::Gather {
-                width: model.hidden,
-            },
-            parameters: 0,
-            quantised: false,
-        };
+        let shared = other(Role::Embedding, "mtp_embedding", gather(model.hidden));
         entry.extend([shared, all_reduce("mtp_embedding_all_reduce", model.hidden)]);
     }
     let (streams, hidden) = (2 * model.hidden, model.hidden);
@@ -166,13 +139,7 @@ fn mtp_module(model: &Architecture) -> MtpModule {
         norm("mtp_stream_norm", model),
         Operation {
             quantised: false,
-            ..product(
-                Role::MtpProjection,
-                "mtp_projection",
-                streams,
-                hidden,
-                Shard::Columns,
-            )
+            ..divided(Role::MtpProjection, "mtp_projection", streams, hidden)
         },
         all_reduce("mtp_projection_all_reduce", model.hidden),
     ]);
@@ -227,13 +194,8 @@ fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
     // All streams are predicted before a layer and corrected behind it.
     if model.more_streams > 0 {
         let width = (1 + model.more_streams) * model.hidden;
-        operations.extend((0..2).map(|_| Operation {
-            role: Role::Side,
-            name: "streams",
-            work: Work::Elementwise { width },
-            parameters: 0,
-            quantised: false,
-        }));
+        let all = other(Role::Side, "streams", Work::Elementwise { width });
+        operations.extend([all.clone(), all]);
     }
     operations
 }
@@ -290,8 +252,11 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             shared_gate,
             latent,
         } => {
-            let router = product(Role::Router, "router", hidden, experts, Shard::Replicated)
-                .and(if router_bias { experts } else { 0 });
+            let router = whole(Role::Router, "router", hidden, experts).and(if router_bias {
+                experts
+            } else {
+                0
+            });
             let mut operations = vec![Operation {
                 quantised: false,
                 ..router
@@ -311,23 +276,11 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             };
             let met = if latent > 0 { latent } else { hidden };
             if latent > 0 {
-                operations.push(product(
-                    Role::LatentDown,
-                    "latent_down",
-                    hidden,
-                    latent,
-                    Shard::Replicated,
-                ));
+                operations.push(whole(Role::LatentDown, "latent_down", hidden, latent));
             }
             operations.extend(routed.products(met, [up, "experts_down"]));
             if latent > 0 {
-                operations.push(product(
-                    Role::LatentUp,
-                    "latent_up",
-                    latent,
-                    hidden,
-                    Shard::Replicated,
-                ));
+                operations.push(whole(Role::LatentUp, "latent_up", latent, hidden));
             }
 
             if shared_width > 0 {
@@ -344,13 +297,7 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             operations
         }
         MlpShape::Nominal { depth, width } => {
-            vec![product(
-                Role::Nominal,
-                "layer",
-                depth,
-                width,
-                Shard::Columns,
-            )]
+            vec![divided(Role::Nominal, "layer", depth, width)]
         }
         MlpShape::Absent => Vec::new(),
     }
@@ -409,13 +356,11 @@ fn norm(name: &'static str, model: &Architecture) -> Operation {
 }
 
 fn all_reduce(name: &'static str, width: u64) -> Operation {
-    Operation {
-        role: Role::AllReduce,
-        name,
-        work: Work::AllReduce { width },
-        parameters: 0,
-        quantised: false,
-    }
+    other(Role::AllReduce, name, Work::AllReduce { width })
+}
+
+fn gather(width: u64) -> Work {
+    Work::Gather { width }
 }
 
 #[cfg(test)]

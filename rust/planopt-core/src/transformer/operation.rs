@@ -2,6 +2,7 @@
 //! messages are all derived from.
 
 use crate::format::Formats;
+use crate::quantity::real;
 
 /// How the tensor-parallel ranks of a group divide an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,12 +397,8 @@ impl Operation {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "matrices hold far below 2^53 weights"
-)]
 fn multiply_and_add(weights: u64) -> f64 {
-    2.0 * weights as f64
+    2.0 * real(weights)
 }
 
 #[cfg(test)]

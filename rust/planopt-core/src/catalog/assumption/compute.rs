@@ -4,9 +4,9 @@
 use crate::catalog::assumptions::{
     ComputeAssumptions, EXPERT_KERNELS, ExpertKernel, HostTerms, ProductAssumptions, Products,
 };
-use crate::catalog::fields::{Fields, share};
+use crate::catalog::fields::{Fields, number, part, share};
 use crate::format::Format;
-use crate::quantity::{Dimension, Seconds};
+use crate::quantity::Seconds;
 
 /// Formats whose products may reach other shares than those of 16 bits, which has measured ones in
 /// serving.
@@ -82,9 +82,7 @@ pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTa
         formats: table.resolved_formats(),
         fp16_accumulate: fields.flag("fp16_accumulate"),
         widening: fields.or("widening", 0.0, number),
-        roofline_overlap: fields.or("roofline_overlap", 1.0, |fields, key| {
-            fields.number(key, Dimension::Share)
-        }),
+        roofline_overlap: fields.or("roofline_overlap", 1.0, part),
         attention_efficiency,
         half_prompt: fields.or("half_prompt", 0.0, number),
         decode_attention_efficiency: table
@@ -111,11 +109,7 @@ pub(super) fn compute_over(
     general_table: &ComputeTable,
 ) -> ComputeAssumptions {
     let own = ComputeTable {
-        products: ProductTables {
-            dense: product(fields),
-            experts: experts(fields),
-            kernels: kernels(fields),
-        },
+        products: product_tables(fields),
         formats: formats(fields),
         decode_attention_efficiency: fields.optional("decode_attention_efficiency", share),
         attention_overhead: fields.optional("attention_overhead", Fields::quantity),
@@ -236,38 +230,38 @@ impl ProductTable {
 }
 
 fn formats(fields: &mut Fields<'_>) -> Vec<(Format, ProductTables)> {
-    fields.or("formats", Vec::new(), |fields, key| {
-        fields.section(key, |table| {
-            let mut given = Vec::new();
-            for (name, format) in FORMATS {
-                let tables = table.optional(name, |table, name| {
-                    table.section(name, |table| ProductTables {
-                        dense: product(table),
-                        experts: experts(table),
-                        kernels: kernels(table),
-                    })
-                });
-                given.extend(tables.map(|tables| (format, tables)));
-            }
-            given
-        })
-    })
+    let formats = fields.optional_section("formats", |table| {
+        let mut given = Vec::new();
+        for (name, format) in FORMATS {
+            let tables = table.optional_section(name, product_tables);
+            given.extend(tables.map(|tables| (format, tables)));
+        }
+        given
+    });
+    formats.unwrap_or_default()
+}
+
+/// Products of one format, as far as they are given.
+fn product_tables(table: &mut Fields<'_>) -> ProductTables {
+    ProductTables {
+        dense: product(table),
+        experts: experts(table),
+        kernels: kernels(table),
+    }
 }
 
 fn experts(fields: &mut Fields<'_>) -> ProductTable {
-    fields.or("experts", ProductTable::default(), |fields, key| {
-        fields.section(key, product)
-    })
+    fields
+        .optional_section("experts", product)
+        .unwrap_or_default()
 }
 
 /// Experts by the families of kernels that were measured.
 fn kernels(fields: &mut Fields<'_>) -> [Option<ProductTable>; EXPERT_KERNELS] {
-    fields.or("kernels", [None; EXPERT_KERNELS], |fields, key| {
-        fields.section(key, |table| {
-            KERNELS
-                .map(|(name, _)| table.optional(name, |table, name| table.section(name, product)))
-        })
-    })
+    let kernels = fields.optional_section("kernels", |table| {
+        KERNELS.map(|(name, _)| table.optional_section(name, product))
+    });
+    kernels.unwrap_or_default()
 }
 
 fn product(fields: &mut Fields<'_>) -> ProductTable {
@@ -279,8 +273,4 @@ fn product(fields: &mut Fields<'_>) -> ProductTable {
         bandwidth_efficiency: fields.optional("bandwidth_efficiency", share),
         operation_overhead: fields.optional("operation_overhead", Fields::quantity),
     }
-}
-
-fn number(fields: &mut Fields<'_>, key: &'static str) -> f64 {
-    fields.number(key, Dimension::Number)
 }

@@ -3,7 +3,7 @@
 use crate::quantity::{Bytes, BytesPerSecond};
 
 /// Memory that is not weights or KV cache.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryAssumptions {
     /// Share of an accelerator's memory that the engine may plan with.
     pub usable_fraction: f64,

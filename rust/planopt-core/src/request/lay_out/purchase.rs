@@ -28,7 +28,6 @@ pub struct Purchase {
     pub counts: BTreeMap<u32, u32>,
     /// Who it is for, where it runs the batch that they need, in the layout that is fastest for
     /// them; otherwise each unit runs what it was bought for.
-    #[serde(default)]
     pub for_users: Option<ForUsers>,
 }
 
@@ -39,10 +38,8 @@ pub struct ForUsers {
     /// Users of all units together.
     pub users: u64,
     /// Batch, where it is given.
-    #[serde(default)]
     pub batch: Option<u32>,
     /// Micro-batches in flight, where they are given.
-    #[serde(default)]
     pub in_flight: Option<u32>,
     /// Whether any layout will do. Another one may put more accelerators of a board to work: a
     /// limit of power rules that out; and latencies under a load were judged for one alone.

@@ -36,37 +36,16 @@ pub(super) fn serving(
     request: &OneReplica,
 ) -> Result<Configuration, Vec<Diagnostic>> {
     let reading = &mut reader;
-    let mut assumed = Vec::new();
     reading.require("accelerator", WHICH);
-    let images = Images::of(
-        reading,
-        catalog,
-        &request.model,
-        &request.workload,
-        &mut assumed,
-    );
-    let mut workload = seated(reading, catalog, &request.workload, &mut assumed);
-    let talk = Talk::of(
-        reading,
-        catalog,
-        &request.sessions,
-        &mut workload,
-        &mut assumed,
-    );
+    let images = Images::of(reading, catalog, &request.model, &request.workload);
+    let mut workload = seated(reading, catalog, &request.workload);
+    let talk = Talk::of(reading, catalog, &request.sessions, &mut workload);
     kept_behind(reading, catalog, &request.engine, &request.scheduler);
     let workload = &workload;
-    let load = kind_of(reading, workload, None, &mut assumed);
+    let load = kind_of(reading, workload, None);
     let turns = talk.as_ref().map(|talk| &talk.turns);
-    let lengths = Lengths::of(
-        reading,
-        catalog,
-        workload,
-        load,
-        &mut assumed,
-        images.tokens,
-        turns,
-    );
-    model(reading, catalog, &request.model.name, &mut assumed);
+    let lengths = Lengths::of(reading, catalog, workload, load, images.tokens, turns);
+    model(reading, catalog, &request.model.name);
     let model = drafted(reading, request.model.clone());
     let model = images.before(adapted(reading, model));
     let offload = offloaded(reading, request.offload.clone());
@@ -97,7 +76,7 @@ pub(super) fn serving(
         question: Question {
             recorded,
             asked,
-            assumed,
+            assumed: reader.assumed(),
         },
         scheduler: request.scheduler,
     };
@@ -111,8 +90,7 @@ pub(super) fn training(
     request: OneRun,
 ) -> Result<Question<EvaluateTraining>, Vec<Diagnostic>> {
     let reading = &mut reader;
-    let mut assumed = Vec::new();
-    model(reading, catalog, &request.model.name, &mut assumed);
+    model(reading, catalog, &request.model.name);
     let shares = reading.shares("accelerators", &request.shares.accelerators);
     if !reading.is_given("accelerators") {
         reading.require("accelerator", WHICH);
@@ -129,7 +107,7 @@ pub(super) fn training(
             layout: request.layout,
             shares,
         },
-        assumed,
+        assumed: reader.assumed(),
     };
     reader.finish(question)
 }

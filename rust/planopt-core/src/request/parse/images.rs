@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::market::Assumed;
 use super::reader::Reader;
 use super::request::Workload;
 use crate::catalog::Catalog;
@@ -32,7 +31,6 @@ impl Images {
         catalog: &Catalog,
         model: &ServedModel,
         workload: &Workload,
-        assumed: &mut Vec<Assumed>,
     ) -> Self {
         let is_seen = reader.is_given("images") || reader.is_given("image_size");
         let is_said = SAID.iter().any(|name| reader.is_given(name));
@@ -43,9 +41,9 @@ impl Images {
             return Self::default();
         }
         let images = if is_seen {
-            seen(reader, catalog, &model.name, workload, assumed)
+            seen(reader, catalog, &model.name, workload)
         } else if is_said {
-            said(reader, model, workload, assumed)
+            said(reader, model, workload)
         } else {
             None
         };
@@ -76,12 +74,7 @@ impl Images {
     }
 }
 
-fn said(
-    reader: &mut Reader,
-    model: &ServedModel,
-    workload: &Workload,
-    assumed: &mut Vec<Assumed>,
-) -> Option<Images> {
+fn said(reader: &mut Reader, model: &ServedModel, workload: &Workload) -> Option<Images> {
     for (name, accepted) in [
         (
             "image_tokens",
@@ -100,11 +93,7 @@ fn said(
     let tokens = workload.image_tokens?;
     let each = workload.patches_per_token.unwrap_or(0);
     if !reader.is_given("patches_per_token") {
-        assumed.push(Assumed {
-            name: "patches of a token of an image",
-            value: each.to_string(),
-            why: None,
-        });
+        reader.assume("patches of a token of an image", each.to_string(), None);
     }
     Some(Images {
         tokens,
@@ -119,7 +108,6 @@ fn seen(
     catalog: &Catalog,
     model: &str,
     workload: &Workload,
-    assumed: &mut Vec<Assumed>,
 ) -> Option<Images> {
     let Some(images) = workload.images else {
         let message = "how large an image is says nothing without how many there are";
@@ -147,11 +135,7 @@ fn seen(
         return None;
     };
     if !reader.is_given("image_size") {
-        assumed.push(Assumed {
-            name: "size of an image",
-            value: format!("{size} pixels"),
-            why: None,
-        });
+        reader.assume("size of an image", format!("{size} pixels"), None);
     }
     let each = vision.of_image(width, height);
     Some(Images {

@@ -1,6 +1,6 @@
 //! The question of a run over islands.
 
-use super::market::{self, Assumed, model};
+use super::market::{self, model};
 use super::question::Question;
 use super::reader::Reader;
 use super::request::RunRequest;
@@ -26,18 +26,12 @@ pub(super) fn question(
     request: RunRequest,
 ) -> Result<Question<TrainIslands>, Vec<Diagnostic>> {
     let reading = &mut reader;
-    let mut assumed = Vec::new();
-    model(reading, catalog, &request.model.name, &mut assumed);
+    model(reading, catalog, &request.model.name);
     reading.require("tokens", "a number of tokens, such as `140B`");
-    let recipe = filled_in(reading, catalog, &request, &mut assumed);
-    let machines = machines(
-        reading,
-        catalog,
-        (ISLANDS, &request.hardware.islands),
-        &mut assumed,
-    );
+    let recipe = filled_in(reading, catalog, &request);
+    let machines = machines(reading, catalog, (ISLANDS, &request.hardware.islands));
     market::look_up_prices(reading, catalog, &request.money);
-    churn(reading, catalog, &mut assumed);
+    churn(reading, catalog);
     let hardware = &request.hardware;
     let asked = TrainIslands {
         model: request.model,
@@ -52,19 +46,13 @@ pub(super) fn question(
             away_seconds: hardware.away,
         },
     };
-    let mut recorded = reader.recorded();
-    reader.finish(())?;
-    let architecture = market::architecture(catalog, &asked.model.name)?;
-    recorded.insert("architecture".to_owned(), architecture.into());
-    Ok(Question {
-        recorded,
-        asked,
-        assumed,
-    })
+    let recorded = reader.recorded();
+    let model = asked.model.name.clone();
+    Question::of_model(reader, catalog, &model, recorded, asked)
 }
 
 /// Says how long machines stay and are away, where that is not asked.
-pub(super) fn churn(reader: &Reader, catalog: &Catalog, assumed: &mut Vec<Assumed>) {
+pub(super) fn churn(reader: &mut Reader, catalog: &Catalog) {
     let Some(islands) = &catalog.assumptions.entity.islands else {
         return;
     };
@@ -73,11 +61,9 @@ pub(super) fn churn(reader: &Reader, catalog: &Catalog, assumed: &mut Vec<Assume
         ("away", "time until it is back", islands.away),
     ] {
         if !reader.is_given(argument) {
-            assumed.push(Assumed {
-                name,
-                value: format!("{} hours", time.0 / SECONDS_PER_HOUR),
-                why: Some("homes come and go; say --lifetime and --away"),
-            });
+            let value = format!("{} hours", time.0 / SECONDS_PER_HOUR);
+            let why = "homes come and go; say --lifetime and --away";
+            reader.assume(name, value, Some(why));
         }
     }
 }
@@ -88,7 +74,6 @@ pub(super) fn machines(
     reader: &mut Reader,
     catalog: &Catalog,
     (option, named): (&str, &[String]),
-    assumed: &mut Vec<Assumed>,
 ) -> Vec<Machines> {
     let mut machines: Vec<Machines> = Vec::new();
     let mut networks = 0;
@@ -142,11 +127,11 @@ pub(super) fn machines(
         is_assumed = true;
     }
     if is_assumed {
-        assumed.push(Assumed {
-            name: "network",
-            value: USUAL_NETWORK.to_owned(),
-            why: Some("between homes; name another behind the machines, such as `wan-1g`"),
-        });
+        reader.assume(
+            "network",
+            USUAL_NETWORK,
+            Some("between homes; name another behind the machines, such as `wan-1g`"),
+        );
     }
     let all: u32 = machines
         .iter()

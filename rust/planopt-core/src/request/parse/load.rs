@@ -1,19 +1,13 @@
 //! The load that a question is judged under: what arrives, and when.
 
-use super::market::Assumed;
 use super::reader::Reader;
 use super::request::{LoadKind, Workload};
 use crate::catalog::Catalog;
 use crate::diagnostic::code;
-use crate::quantity::SECONDS_PER_HOUR;
+use crate::quantity::{SECONDS_PER_HOUR, real};
 
 /// The workload with the requests per second of its people, in their busy hour.
-pub(super) fn seated(
-    reader: &mut Reader,
-    catalog: &Catalog,
-    asked: &Workload,
-    assumed: &mut Vec<Assumed>,
-) -> Workload {
+pub(super) fn seated(reader: &mut Reader, catalog: &Catalog, asked: &Workload) -> Workload {
     let (Some(people), Some(name)) = (asked.people, asked.name.as_deref()) else {
         return asked.clone();
     };
@@ -30,15 +24,12 @@ pub(super) fn seated(
         }
         return asked.clone();
     };
-    assumed.push(Assumed {
-        name: "seats",
-        value: format!("{people} people ask {each} times an hour each in their busy hour"),
-        why: Some(
-            "as the workload says: `planopt catalog show` has the source. Say --request-rate R",
-        ),
-    });
-    #[expect(clippy::cast_precision_loss, reason = "at most 2^31 people")]
-    let requests = people as f64 * each / SECONDS_PER_HOUR;
+    reader.assume(
+        "seats",
+        format!("{people} people ask {each} times an hour each in their busy hour"),
+        Some("as the workload says: `planopt catalog show` has the source. Say --request-rate R"),
+    );
+    let requests = real(people) * each / SECONDS_PER_HOUR;
     Workload {
         requests: Some(requests),
         ..asked.clone()
@@ -51,7 +42,6 @@ pub(super) fn kind_of(
     reader: &mut Reader,
     asked: &Workload,
     steps: Option<&'static str>,
-    assumed: &mut Vec<Assumed>,
 ) -> LoadKind {
     let comes = asked.requests.is_some();
     if asked.arrival_cv.is_some() && !comes && !reader.is_edited() {
@@ -67,11 +57,7 @@ pub(super) fn kind_of(
     }
     let has_percentile = reader.is_given("percentile") || reader.is_given("ttft");
     if steps.is_some() && !has_percentile {
-        assumed.push(Assumed {
-            name: "load",
-            value: "steady: steps without prompts".to_owned(),
-            why: steps,
-        });
+        reader.assume("load", "steady: steps without prompts", steps);
         return LoadKind::Steady;
     }
     if comes {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::reader::{Reader, unknown_word};
@@ -10,16 +9,9 @@ use super::request::{Hardware, Money};
 use crate::catalog::{Catalog, Class, Host, Kind, PriceChoice, describe_architecture};
 use crate::diagnostic::{Diagnostic, code};
 use crate::hardware::{RentRequest, Selection};
+use crate::quantity::real;
 use crate::request::ModelRequest;
-use crate::transformer::{Architecture, Transformer};
-
-/// What a question takes for given, told with its answer.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Assumed {
-    pub(super) name: &'static str,
-    pub(super) value: String,
-    pub(super) why: Option<&'static str>,
-}
+use crate::transformer::Transformer;
 
 /// How hardware is come by.
 #[derive(Clone, Debug)]
@@ -368,41 +360,28 @@ fn classes(reader: &Reader, catalog: &Catalog, money: &Money, hosts: &[String]) 
 }
 
 /// The model, said to be assumed where it is the usual one, or of a type that is not known.
-pub(super) fn model(reader: &Reader, catalog: &Catalog, name: &str, assumed: &mut Vec<Assumed>) {
+pub(super) fn model(reader: &mut Reader, catalog: &Catalog, name: &str) {
     if !reader.is_given("model") {
-        assumed.push(Assumed {
-            name: "model",
-            value: name.to_owned(),
-            why: None,
-        });
+        reader.assume("model", name, None);
     }
     let read = catalog.model_file(name).map(|_| catalog.architecture(name));
     let Some(Ok(read)) = read else { return };
     if let Some(unknown) = &read.unknown_type {
-        assumed.push(Assumed {
-            name: "architecture",
-            value: format!("plain layers, by the fields of the unknown type {unknown}"),
-            why: Some("another type may compute otherwise with the same fields"),
-        });
+        reader.assume(
+            "architecture",
+            format!("plain layers, by the fields of the unknown type {unknown}"),
+            Some("another type may compute otherwise with the same fields"),
+        );
     }
-    assumed.extend(stored(&read));
-}
-
-/// What the checkpoint has, where that is not what is counted.
-#[expect(clippy::cast_precision_loss, reason = "bytes of checkpoints")]
-fn stored(model: &Architecture) -> Option<Assumed> {
-    let counted = Transformer::from(model).parameters() as f64 * model.weights.bytes_per_element();
-    let stored = model.stored_bytes? as f64;
-    let is_other = (stored / counted - 1.0).abs() > COUNTED_ALIKE;
-    is_other.then(|| Assumed {
-        name: "weights",
-        value: format!(
-            "{:.2} GB, and {:.2} GB are stored",
-            counted / 1e9,
-            stored / 1e9
-        ),
-        why: Some("what is stored beside the operations is not loaded; else say --weights"),
-    })
+    let parameters = real(Transformer::from(&read).parameters());
+    let counted = parameters * read.weights.bytes_per_element();
+    let is_other = |stored: &f64| (stored / counted - 1.0).abs() > COUNTED_ALIKE;
+    if let Some(stored) = read.stored_bytes.map(real).filter(is_other) {
+        let (counted, stored) = (counted / 1e9, stored / 1e9);
+        let value = format!("{counted:.2} GB, and {stored:.2} GB are stored");
+        let why = "what is stored beside the operations is not loaded; else say --weights";
+        reader.assume("weights", value, Some(why));
+    }
 }
 
 /// Share by which bytes of a checkpoint may differ from those of its format: some of its matrices

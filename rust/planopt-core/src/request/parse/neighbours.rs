@@ -1,7 +1,7 @@
 //! The question of a model that neighbours serve together.
 
 use super::islands::{churn, machines};
-use super::market::{self, Assumed};
+use super::market;
 use super::question::Question;
 use super::reader::Reader;
 use super::request::{LoadKind, Money, Request};
@@ -21,25 +21,24 @@ pub(super) fn question(
     request: &Request,
 ) -> Result<Question<ServeNeighbours>, Vec<Diagnostic>> {
     let reading = &mut reader;
-    let mut assumed = Vec::new();
-    market::model(reading, catalog, &request.model.name, &mut assumed);
+    market::model(reading, catalog, &request.model.name);
     market::look_up_model(reading, catalog, &request.model.name);
     let (asked, steady) = (&request.workload, LoadKind::Steady);
-    let lengths = Lengths::of(reading, catalog, asked, steady, &mut assumed, 0, None);
+    let lengths = Lengths::of(reading, catalog, asked, steady, 0, None);
     let hardware = &request.hardware;
     let named = (NEIGHBOURS, hardware.neighbours.as_slice());
-    let machines = machines(reading, catalog, named, &mut assumed);
+    let machines = machines(reading, catalog, named);
     one_card_each(reading, &machines);
     market::look_up_prices(reading, catalog, &request.money);
     if !at_one_place(catalog, &machines) {
-        churn(reading, catalog, &mut assumed);
+        churn(reading, catalog);
     }
     if request.promises.target.is_none() {
-        assumed.push(Assumed {
-            name: "target",
-            value: "as fast as can be, a user to a stage".to_owned(),
-            why: Some("say --target 5tok/s for as many users as that leaves room for"),
-        });
+        reading.assume(
+            "target",
+            "as fast as can be, a user to a stage",
+            Some("say --target 5tok/s for as many users as that leaves room for"),
+        );
     }
     let asked = ServeNeighbours {
         model: request.model.clone(),
@@ -56,15 +55,9 @@ pub(super) fn question(
             away_seconds: hardware.away,
         },
     };
-    let mut recorded = reader.recorded();
-    reader.finish(())?;
-    let architecture = market::architecture(catalog, &asked.model.name)?;
-    recorded.insert("architecture".to_owned(), architecture.into());
-    Ok(Question {
-        recorded,
-        asked,
-        assumed,
-    })
+    let recorded = reader.recorded();
+    let model = asked.model.name.clone();
+    Question::of_model(reader, catalog, &model, recorded, asked)
 }
 
 /// What a million tokens of prompts and of answers are sold for, where anything is.

@@ -1,8 +1,19 @@
 //! A question as it is told.
 
-use super::market::Assumed;
+use super::market::architecture;
+use super::reader::Reader;
+use crate::catalog::Catalog;
+use crate::diagnostic::Diagnostic;
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+/// What a question takes for given, told with its answer.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Assumed {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    pub(super) why: Option<&'static str>,
+}
 
 /// A question with what was assumed of it.
 #[derive(Debug, Serialize)]
@@ -13,4 +24,25 @@ pub(super) struct Question<Q> {
     /// As a door of the core takes it.
     pub(super) asked: Q,
     pub(super) assumed: Vec<Assumed>,
+}
+
+impl<Q> Question<Q> {
+    /// About a model, with what it is where it is a file; or all that is wrong.
+    pub(super) fn of_model(
+        mut reader: Reader,
+        catalog: &Catalog,
+        model: &str,
+        mut recorded: Map<String, Value>,
+        asked: Q,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let assumed = reader.assumed();
+        reader.finish(())?;
+        let architecture = architecture(catalog, model)?;
+        recorded.insert("architecture".to_owned(), architecture.into());
+        Ok(Self {
+            recorded,
+            asked,
+            assumed,
+        })
+    }
 }

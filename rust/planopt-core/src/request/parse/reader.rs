@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
 use super::names::by_id;
+use super::question::Assumed;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::options::{Entry, Kind, LARGEST_COUNT, table};
@@ -18,12 +19,13 @@ pub(super) const CURRENCY: &str = "currency";
 
 const YES_NO: [&str; 2] = ["yes", "no"];
 
-/// What is asked, by the arguments of the API, and everything that is wrong with it.
+/// What is asked, by the arguments of the API, what is taken for given, and everything that is wrong.
 pub(super) struct Reader {
     taken: Vec<Entry>,
     given: Vec<(String, Given)>,
     values: Map<String, Value>,
     problems: Vec<Diagnostic>,
+    assumed: Vec<Assumed>,
     /// Whether it is a whole question with some words changed: then nothing is missed in it, and
     /// its numbers may go beyond what people may type.
     is_edited: bool,
@@ -42,6 +44,7 @@ impl Reader {
             given: given.into_iter().filter(said).collect(),
             values: Map::new(),
             problems: Vec::new(),
+            assumed: Vec::new(),
             is_edited,
         };
         if let Some(catalog) = catalog {
@@ -51,6 +54,22 @@ impl Reader {
         reader.read();
         reader.currencies();
         reader
+    }
+
+    /// Says what is taken for given, and why.
+    pub(super) fn assume(
+        &mut self,
+        name: &'static str,
+        value: impl Into<String>,
+        why: Option<&'static str>,
+    ) {
+        let value = value.into();
+        self.assumed.push(Assumed { name, value, why });
+    }
+
+    /// All that is taken for given.
+    pub(super) fn assumed(&mut self) -> Vec<Assumed> {
+        std::mem::take(&mut self.assumed)
     }
 
     /// What is read, or all that is wrong.

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::market::Assumed;
 use super::reader::Reader;
 use super::request::{LoadKind, Workload};
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
+use crate::quantity::real;
 use crate::request::{Prompts, ServedModel};
 use crate::serving::engine::Turns;
 
@@ -67,7 +67,6 @@ impl Lengths {
         catalog: &Catalog,
         asked: &Workload,
         load: LoadKind,
-        assumed: &mut Vec<Assumed>,
         image_tokens: u64,
         turns: Option<&Turns>,
     ) -> Self {
@@ -96,19 +95,17 @@ impl Lengths {
         let spread = lengths.spread();
         if !reader.is_given("workload") && !said {
             let (prompt, output) = (usual.prompt, usual.output);
-            assumed.push(Assumed {
-                name: "workload",
-                value: format!("{workload}: prompt {prompt} + output {output} tokens{spread}"),
-                why: None,
-            });
+            reader.assume(
+                "workload",
+                format!("{workload}: prompt {prompt} + output {output} tokens{spread}"),
+                None,
+            );
         } else if !reader.is_given("workload") && !spread.is_empty() {
-            assumed.push(Assumed {
-                name: "spread",
-                value: format!("of lengths as in {workload}{spread}"),
-                why: Some(
-                    "lengths that are given are means. Say --workload NAME, or --load benchmark",
-                ),
-            });
+            reader.assume(
+                "spread",
+                format!("of lengths as in {workload}{spread}"),
+                Some("lengths that are given are means. Say --workload NAME, or --load benchmark"),
+            );
         }
         lengths.prompt = asked.prompt.unwrap_or_else(|| {
             let usual = u64::from(usual.prompt);
@@ -117,11 +114,11 @@ impl Lengths {
         lengths.output = asked.output.unwrap_or_else(|| u64::from(usual.output));
         lengths.context = asked.context.unwrap_or_else(|| {
             let context = lengths.prompt + lengths.output;
-            assumed.push(Assumed {
-                name: "context",
-                value: format!("{context} tokens per user"),
-                why: Some("prompt + output; never a model's maximum. Say --max-model-len N"),
-            });
+            reader.assume(
+                "context",
+                format!("{context} tokens per user"),
+                Some("prompt + output; never a model's maximum. Say --max-model-len N"),
+            );
             context
         });
         lengths.must_fit(reader);
@@ -159,8 +156,7 @@ impl Lengths {
 
     /// As a plan records them, with the sizes of a load of them.
     pub(super) fn record(&self, recorded: &mut Map<String, Value>) {
-        #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
-        let of = |tokens: u64, cv| lengths(tokens as f64, cv);
+        let of = |tokens: u64, cv| lengths(real(tokens), cv);
         let prompt = of(self.prompt, self.prompt_cv);
         let output = of(self.output, self.output_cv);
         for (name, value) in [

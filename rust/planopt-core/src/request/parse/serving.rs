@@ -2,7 +2,7 @@
 
 use super::images::Images;
 use super::load::{kind_of, seated};
-use super::market::{self, Acquisition, Assumed, architecture, look_up_model};
+use super::market::{self, Acquisition, look_up_model};
 use super::question::Question;
 use super::reader::Reader;
 use super::request::{LoadKind, Request, Sum, Workload};
@@ -12,6 +12,7 @@ use crate::catalog::{Catalog, SwitchSale};
 use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
 use crate::load::Statistic;
+use crate::quantity::real;
 use crate::request::model::unknown_format;
 use crate::request::{Engine, Promises, SearchOptions, SearchServing, ServedModel};
 use crate::search::Redundancy;
@@ -29,32 +30,19 @@ pub(super) fn question(
 ) -> Result<Question<SearchServing>, Vec<Diagnostic>> {
     let reading = &mut reader;
     not_by_neighbours(reading);
-    let mut assumed = Vec::new();
-    let images = Images::of(
-        reading,
-        catalog,
-        &request.model,
-        &request.workload,
-        &mut assumed,
-    );
-    request.workload = arriving(reading, catalog, &request, &mut assumed);
-    let talk = Talk::of(
-        reading,
-        catalog,
-        &request.sessions,
-        &mut request.workload,
-        &mut assumed,
-    );
+    let images = Images::of(reading, catalog, &request.model, &request.workload);
+    request.workload = arriving(reading, catalog, &request);
+    let talk = Talk::of(reading, catalog, &request.sessions, &mut request.workload);
     let asked = &request.workload;
     let steps = steps(catalog, &request);
-    let load = kind_of(reading, asked, steps, &mut assumed);
+    let load = kind_of(reading, asked, steps);
     let turns = talk.as_ref().map(|talk| &talk.turns);
     let seen = images.tokens;
-    let lengths = Lengths::of(reading, catalog, asked, load, &mut assumed, seen, turns);
+    let lengths = Lengths::of(reading, catalog, asked, load, seen, turns);
     if talk.is_some() {
         reading.require("ttft", "how long may a turn wait? Such as --ttft 5s");
     }
-    market::model(reading, catalog, &request.model.name, &mut assumed);
+    market::model(reading, catalog, &request.model.name);
     let model = images.before(drafted(reading, request.model.clone()));
     let throughput = throughput(&request, lengths.output);
     let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);
@@ -65,8 +53,8 @@ pub(super) fn question(
     market::look_up_prices(reading, catalog, &request.money);
     let objective = request.money.objective.as_deref().unwrap_or("cheapest");
     market::look_at_scenarios(reading, &acquisition, objective);
-    let percentile = percentile(reading, &request, load, &mut assumed);
-    let users = users(reading, &request, throughput > 0.0, &mut assumed);
+    let percentile = percentile(reading, &request, load);
+    let users = users(reading, &request, throughput > 0.0);
     look_up(reading, catalog, &model, &request);
     limited(reading, &request);
     let redundancy = redundancy(reading, catalog, &acquisition, &request);
@@ -94,9 +82,7 @@ pub(super) fn question(
     ] {
         recorded.insert(name.to_owned(), value);
     }
-    reader.finish(())?;
-    let architecture = architecture(catalog, &model.name)?;
-    recorded.insert("architecture".to_owned(), architecture.into());
+    let name = model.name.clone();
     let asked = SearchServing {
         model,
         workload: lengths.prompts(),
@@ -121,11 +107,7 @@ pub(super) fn question(
             ..SearchOptions::default()
         },
     };
-    Ok(Question {
-        recorded,
-        asked,
-        assumed,
-    })
+    Question::of_model(reader, catalog, &name, recorded, asked)
 }
 
 /// What may fail. Refuses failures of what a plan does not know: what a provider puts together, and
@@ -207,10 +189,9 @@ fn limited(reader: &mut Reader, request: &Request) {
 }
 
 /// Tokens a second that are asked for, of answers of so many; none where nothing says how many.
-#[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
 fn throughput(request: &Request, output: u64) -> f64 {
     match request.workload.requests {
-        Some(requests) => requests * output as f64,
+        Some(requests) => requests * real(output),
         None => request.promises.throughput.unwrap_or(0.0),
     }
 }
@@ -274,7 +255,7 @@ fn budget(
 }
 
 /// Users at the same time: given, or what the batch or the demand says.
-fn users(reader: &Reader, request: &Request, is_demanded: bool, assumed: &mut Vec<Assumed>) -> u64 {
+fn users(reader: &mut Reader, request: &Request, is_demanded: bool) -> u64 {
     let users = request.workload.users.unwrap_or(1);
     if reader.is_given("concurrency") || reader.is_given("sessions") {
         return users;
@@ -286,11 +267,7 @@ fn users(reader: &Reader, request: &Request, is_demanded: bool, assumed: &mut Ve
     if is_demanded {
         return 1;
     }
-    assumed.push(Assumed {
-        name: "concurrency",
-        value: format!("{users} at the same time"),
-        why: None,
-    });
+    reader.assume("concurrency", format!("{users} at the same time"), None);
     users
 }
 
@@ -304,15 +281,10 @@ fn steps(catalog: &Catalog, request: &Request) -> Option<&'static str> {
 }
 
 /// The workload with the requests per second of its people, or of a batch.
-fn arriving(
-    reader: &mut Reader,
-    catalog: &Catalog,
-    request: &Request,
-    assumed: &mut Vec<Assumed>,
-) -> Workload {
+fn arriving(reader: &mut Reader, catalog: &Catalog, request: &Request) -> Workload {
     kept_behind(reader, catalog, &request.engine, &request.scheduler);
-    let seated = seated(reader, catalog, &request.workload, assumed);
-    let of_batch = of_batch(reader, request, assumed);
+    let seated = seated(reader, catalog, &request.workload);
+    let of_batch = of_batch(reader, request);
     Workload {
         requests: seated.requests.or(of_batch),
         ..seated
@@ -320,16 +292,15 @@ fn arriving(
 }
 
 /// Requests per second of a batch that has to be through by a deadline.
-#[expect(clippy::cast_precision_loss, reason = "at most 2^31 requests")]
-fn of_batch(reader: &mut Reader, request: &Request, assumed: &mut Vec<Assumed>) -> Option<f64> {
+fn of_batch(reader: &mut Reader, request: &Request) -> Option<f64> {
     match (request.workload.num_prompts, request.promises.deadline) {
         (Some(prompts), Some(seconds)) => {
-            let rate = prompts as f64 / seconds;
-            assumed.push(Assumed {
-                name: "batch",
-                value: format!("{prompts} requests come evenly until the deadline, {rate:.4}/s"),
-                why: Some("which takes as much as if all were there at the start"),
-            });
+            let rate = real(prompts) / seconds;
+            reader.assume(
+                "batch",
+                format!("{prompts} requests come evenly until the deadline, {rate:.4}/s"),
+                Some("which takes as much as if all were there at the start"),
+            );
             Some(rate)
         }
         (Some(_), None) => {
@@ -352,21 +323,16 @@ fn of_batch(reader: &mut Reader, request: &Request, assumed: &mut Vec<Assumed>) 
 }
 
 /// The percentile of latencies; steps that are all alike have none.
-fn percentile(
-    reader: &Reader,
-    request: &Request,
-    load: LoadKind,
-    assumed: &mut Vec<Assumed>,
-) -> Option<String> {
+fn percentile(reader: &mut Reader, request: &Request, load: LoadKind) -> Option<String> {
     let promised = ["target", "ttft", "load", "num_prompts"];
     let is_judged = promised.iter().any(|option| reader.is_given(option));
     if reader.is_given("percentile") || load == LoadKind::Steady || !is_judged {
         return request.promises.percentile.clone();
     }
-    assumed.push(Assumed {
-        name: "percentile",
-        value: Statistic::USUAL.to_owned(),
-        why: Some("of time to the first token, and of speed where there is a target"),
-    });
+    reader.assume(
+        "percentile",
+        Statistic::USUAL,
+        Some("of time to the first token, and of speed where there is a target"),
+    );
     Some(Statistic::USUAL.to_owned())
 }

@@ -1,6 +1,5 @@
 //! Sessions that are asked about: those of a workload, with what is said of them in its place.
 
-use super::market::Assumed;
 use super::reader::Reader;
 use super::request::{Sessions, Workload};
 use super::served::lengths;
@@ -8,6 +7,7 @@ use crate::catalog::{CacheDisks, Catalog, SessionsOfWorkload};
 use crate::diagnostic::code;
 use crate::hardware::{Inventory, Selection};
 use crate::load::{self, EngineOptions};
+use crate::quantity::real;
 use crate::request::{Engine, Given, read};
 use crate::serving::engine::Turns;
 use serde_json::{Map, Value, json};
@@ -80,7 +80,6 @@ impl Talk {
         catalog: &Catalog,
         asked: &Sessions,
         workload: &mut Workload,
-        assumed: &mut Vec<Assumed>,
     ) -> Option<Self> {
         if asked.alive.is_none() {
             for name in [
@@ -107,11 +106,11 @@ impl Talk {
         }
         if !reader.is_given("workload") {
             workload.name = Some(USUAL.to_owned());
-            assumed.push(Assumed {
-                name: "workload",
-                value: format!("{USUAL}: sessions as its sources have them"),
-                why: Some("say --workload NAME; `planopt catalog show` has the sources"),
-            });
+            reader.assume(
+                "workload",
+                format!("{USUAL}: sessions as its sources have them"),
+                Some("say --workload NAME; `planopt catalog show` has the sources"),
+            );
         }
         let usual = catalog
             .workload(workload.name.as_deref().unwrap_or(USUAL))
@@ -122,10 +121,7 @@ impl Talk {
             reader.wrong(code::MISSING_KEY, "workload", message, accepted);
             return None;
         };
-        #[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
-        let output = workload
-            .output
-            .map_or(f64::from(usual.output), |said| said as f64);
+        let output = workload.output.map_or(f64::from(usual.output), real);
         let load = as_load(
             sessions,
             asked,
@@ -149,14 +145,13 @@ impl Talk {
 }
 
 /// Sessions of a workload, where nothing else is said, as the load of a simulation has them.
-#[expect(clippy::cast_precision_loss, reason = "at most 2^31 tokens")]
 fn as_load(
     usual: &SessionsOfWorkload,
     asked: &Sessions,
     output: &Value,
     context: Option<u64>,
 ) -> Value {
-    let turns = asked.turns.map_or(usual.turns, |turns| turns as f64);
+    let turns = asked.turns.map_or(usual.turns, real);
     let turns = match usual.turns_cv {
         Some(_) if turns > 1.0 => lengths(turns, usual.turns_cv),
         _ => json!({ "kind": "exponential", "mean": turns }),
@@ -171,7 +166,7 @@ fn as_load(
         .think
         .iter()
         .map(|[share, mean, cv]| json!({ "share": share, "mean_seconds": times * mean, "cv": cv }));
-    let grow = asked.grow.map_or(usual.grow, |grow| grow as f64);
+    let grow = asked.grow.map_or(usual.grow, real);
     json!({
         "shared": asked.shared.unwrap_or(u64::from(usual.shared)),
         "groups": usual.groups,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::market::{self, Acquisition, Assumed, architecture, model};
+use super::market::{self, Acquisition, model};
 use super::question::Question;
 use super::reader::Reader;
 use super::request::RunRequest;
@@ -36,9 +36,8 @@ pub(super) fn question(
     request: RunRequest,
 ) -> Result<Question<SearchTraining>, Vec<Diagnostic>> {
     let reading = &mut reader;
-    let mut assumed = Vec::new();
-    model(reading, catalog, &request.model.name, &mut assumed);
-    let recipe = filled_in(reading, catalog, &request, &mut assumed);
+    model(reading, catalog, &request.model.name);
+    let recipe = filled_in(reading, catalog, &request);
     reading.require("tokens", "a number of tokens, such as `2T`");
     let batches = batches(reading, catalog, &request, &recipe);
     let acquisition = Acquisition::of(reading, catalog, &request.money, &request.hardware.host);
@@ -52,14 +51,14 @@ pub(super) fn question(
     let hardware = market::selection(reading, catalog, &request.hardware, named);
     market::look_up_prices(reading, catalog, &request.money);
     let in_time = is_in_time(reading);
-    let delivery = waits(reading, catalog, &request, &acquisition, &mut assumed);
+    let delivery = waits(reading, catalog, &request, &acquisition);
     let most = request.hardware.max_accelerators.unwrap_or_default();
     if !reading.is_given("max_accelerators") {
-        assumed.push(Assumed {
-            name: "cluster",
-            value: format!("{} accelerators at most", thousands(most.into())),
-            why: None,
-        });
+        reading.assume(
+            "cluster",
+            format!("{} accelerators at most", thousands(most.into())),
+            None,
+        );
     }
     let objective = request.money.objective.clone();
     let usual = if in_time { "cheapest" } else { "throughput" };
@@ -121,16 +120,8 @@ pub(super) fn question(
             allow_odd: request.search.allow_odd,
         },
     };
-    reader.finish(())?;
-    recorded.insert(
-        "architecture".to_owned(),
-        architecture(catalog, &asked.model.name)?.into(),
-    );
-    Ok(Question {
-        recorded,
-        asked,
-        assumed,
-    })
+    let model = asked.model.name.clone();
+    Question::of_model(reader, catalog, &model, recorded, asked)
 }
 
 /// Batches of a range, and what each costs in tokens.
@@ -256,16 +247,15 @@ fn waits(
     catalog: &Catalog,
     request: &RunRequest,
     acquisition: &Acquisition,
-    assumed: &mut Vec<Assumed>,
 ) -> BTreeMap<String, f64> {
     let waits = market::delivered(reader, catalog, &request.promises.delivery);
     let in_time = request.promises.deadline.is_some();
     if in_time && waits.is_empty() && acquisition.way != "rent" {
-        assumed.push(Assumed {
-            name: "deadline",
-            value: "counts from when all of it stands".to_owned(),
-            why: Some("--delivery ID=44w counts it from the order"),
-        });
+        reader.assume(
+            "deadline",
+            "counts from when all of it stands",
+            Some("--delivery ID=44w counts it from the order"),
+        );
     }
     if !in_time && !reader.is_edited() {
         reader.out_of_place(
@@ -326,7 +316,6 @@ pub(super) fn filled_in(
     reader: &mut Reader,
     catalog: &Catalog,
     request: &RunRequest,
-    assumed: &mut Vec<Assumed>,
 ) -> RecipeRequest {
     let length = request.recipe.seq_len.unwrap_or_else(|| {
         let longest = match request.model.transformer(catalog) {
@@ -339,11 +328,7 @@ pub(super) fn filled_in(
             }
         };
         let length = longest.min(SEQUENCE);
-        assumed.push(Assumed {
-            name: "sequence length",
-            value: format!("{length} tokens"),
-            why: None,
-        });
+        reader.assume("sequence length", format!("{length} tokens"), None);
         length
     });
     let batch = request.recipe.global_batch.unwrap_or_else(|| {
@@ -352,11 +337,11 @@ pub(super) fn filled_in(
             return batch.clamp(least, most);
         }
         let millions = f64::from(batch) * f64::from(length) / 1e6;
-        assumed.push(Assumed {
-            name: "global batch",
-            value: format!("{batch} sequences, {millions:.1}M tokens"),
-            why: Some("say --global-batch N"),
-        });
+        reader.assume(
+            "global batch",
+            format!("{batch} sequences, {millions:.1}M tokens"),
+            Some("say --global-batch N"),
+        );
         batch
     });
     RecipeRequest {

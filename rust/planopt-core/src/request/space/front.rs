@@ -18,7 +18,6 @@ pub struct FrontOptions {
     #[serde(default)]
     pub start: u64,
     /// Behind the last one; the end of the space if it is beyond.
-    #[serde(default)]
     pub end: Option<u64>,
     /// Evaluate each, also those that a bound shows not to matter.
     #[serde(default)]

@@ -54,10 +54,8 @@ pub struct ServingSpaceRequest {
     /// Sequences of a micro-batch: from 1 to this many.
     pub batch: u32,
     /// Price of electricity in place of the assumptions', in dollars per kWh.
-    #[serde(default)]
     pub electricity_usd_per_kwh: Option<f64>,
     /// Years over which a purchase is written off, in place of the assumptions'.
-    #[serde(default)]
     pub years: Option<f64>,
 }
 

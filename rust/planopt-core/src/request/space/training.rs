@@ -54,10 +54,8 @@ pub struct TrainingSpaceRequest {
     /// Accelerators, at most.
     pub max_accelerators: u32,
     /// Price of electricity in place of the assumptions', in dollars per kWh.
-    #[serde(default)]
     pub electricity_usd_per_kwh: Option<f64>,
     /// Years over which a purchase is written off, in place of the assumptions'.
-    #[serde(default)]
     pub years: Option<f64>,
 }
 

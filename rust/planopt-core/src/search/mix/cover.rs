@@ -11,6 +11,8 @@
 //! it no cheaper than the best cover so far. To each sum the cheapest rent of each step is added,
 //! looked up in the sums of rented copies.
 
+use crate::quantity::real;
+
 /// Sums of kept copies beyond which a search is given up, with a bound that holds.
 const MOST_SUMS: usize = 200_000;
 
@@ -275,14 +277,6 @@ impl<'a> Search<'a> {
 
 fn ratio(price: u64, supply: u64) -> f64 {
     real(price) / real(supply)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "bounds have room for it (SAFETY)"
-)]
-fn real(number: u64) -> f64 {
-    number as f64
 }
 
 #[expect(

@@ -233,9 +233,7 @@ impl<'a> Walk<'a> {
         let left = self.left.iter().map(|left| u64::from(left.batches));
         result.covered += left.sum::<u64>();
         for listing in self.lines.into_iter().flat_map(|line| line.listings) {
-            let (_, mut of_listing) = listing.told(task.demand.speed);
-            of_listing.interrupted = task.course.is_over();
-            result.absorb(of_listing);
+            result.absorb(listing.told(task.demand.speed).1);
         }
         result.units = reduce(result.units, task.demand);
         result

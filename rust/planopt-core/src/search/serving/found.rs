@@ -7,7 +7,7 @@ use crate::catalog::Assumptions;
 use crate::cost::{of_purchase, of_rent};
 use crate::load::serving::Overlap;
 use crate::parallel::Batching;
-use crate::quantity::{MicroUsd, Watts};
+use crate::quantity::{MicroUsd, Watts, real};
 use crate::search::front::Gives;
 use serde::Serialize;
 
@@ -94,8 +94,7 @@ impl<'a> FoundUnit<'a> {
 
     /// What it gives; speed beyond the target counts only where it is asked for.
     pub(super) fn gives(&self, speed: bool) -> Gives {
-        #[expect(clippy::cast_precision_loss, reason = "users stay below 2^53")]
-        let users = self.users as f64;
+        let users = real(self.users);
         let speed = if speed {
             self.tokens_per_second_per_user
         } else {

@@ -133,11 +133,9 @@ impl Worth {
 
     fn of(unit: &FoundUnit, speed: bool) -> Self {
         let price = unit.price.usd();
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let users = unit.users as f64;
         Self {
             tokens: unit.tokens_per_second / price,
-            users: users / price,
+            users: real(unit.users) / price,
             speed: if speed {
                 unit.tokens_per_second_per_user
             } else {

@@ -14,9 +14,10 @@ pub(super) struct Ticket {
 }
 
 /// What a micro-batch is doing.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Doing {
     /// Nothing.
+    #[default]
     Idle,
     /// It may start a step at this time.
     Waits(f64),
@@ -71,7 +72,7 @@ impl Jump {
 }
 
 /// One micro-batch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct MicroBatch {
     pub(super) doing: Doing,
     /// The steps under way, where they are several that only decode.
@@ -103,19 +104,8 @@ pub(super) struct MicroBatch {
 impl MicroBatch {
     pub(super) fn new(page_tokens: u32) -> Self {
         Self {
-            doing: Doing::Idle,
-            jump: None,
-            steps: 0,
-            decoding: 0,
-            context: 0,
             crossing: vec![0; page_tokens as usize],
-            ends: BinaryHeap::new(),
-            joined: 0,
-            reading: VecDeque::new(),
-            chunks: Vec::new(),
-            decodes: false,
-            lets_nobody_in: false,
-            admitted: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! What mixes the tokens of a layer, with the projections around it.
 
-use super::product::product;
+use super::product::{divided, other, product, whole};
 use crate::transformer::architecture::{AttentionShape, Indexer, KeyValue};
 use crate::transformer::operation::{Operation, Role, Shard, StateSpace, Work};
 
@@ -63,13 +63,7 @@ pub(super) fn attention(shape: &AttentionShape) -> Option<Operation> {
         ),
         AttentionShape::Absent => return None,
     };
-    Some(Operation {
-        role,
-        name,
-        work,
-        parameters,
-        quantised: false,
-    })
+    Some(other(role, name, work).and(parameters))
 }
 
 /// Everything between the residual stream and attention.
@@ -87,35 +81,20 @@ fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
         } => {
             let query = heads * (nope + rope);
             let mut projections = if query_rank == 0 {
-                vec![product(Role::Query, "query", hidden, query, Shard::Columns)]
+                vec![divided(Role::Query, "query", hidden, query)]
             } else {
                 vec![
-                    product(
-                        Role::QueryDown,
-                        "query_down",
-                        hidden,
-                        query_rank,
-                        Shard::Replicated,
-                    )
-                    .and(query_rank),
-                    product(Role::QueryUp, "query_up", query_rank, query, Shard::Columns),
+                    whole(Role::QueryDown, "query_down", hidden, query_rank).and(query_rank),
+                    divided(Role::QueryUp, "query_up", query_rank, query),
                 ]
             };
             projections.extend([
-                product(
-                    Role::KeyValueDown,
-                    "key_value_down",
-                    hidden,
-                    latent + rope,
-                    Shard::Replicated,
-                )
-                .and(latent),
-                product(
+                whole(Role::KeyValueDown, "key_value_down", hidden, latent + rope).and(latent),
+                divided(
                     Role::KeyValueUp,
                     "key_value_up",
                     latent,
                     heads * (nope + value),
-                    Shard::Columns,
                 ),
             ]);
             projections
@@ -168,12 +147,11 @@ fn grouped_projection(hidden: u64, shape: &AttentionShape) -> Option<Operation> 
 /// What is projected straight out of the stream, and what goes through a width as narrow as a head.
 fn mixer_projections(hidden: u64, mixer: StateSpace) -> Vec<Operation> {
     let narrow = mixer.narrow_columns();
-    let input = product(
+    let input = divided(
         Role::MixerInput,
         "mixer_input",
         hidden,
         mixer.columns() - narrow,
-        Shard::Columns,
     );
     if narrow == 0 {
         return vec![input];
@@ -181,21 +159,9 @@ fn mixer_projections(hidden: u64, mixer: StateSpace) -> Vec<Operation> {
     let ways = 2 * mixer.head_dim;
     vec![
         input,
-        product(
-            Role::LatentDown,
-            "mixer_gate_down",
-            hidden,
-            ways,
-            Shard::Replicated,
-        ),
+        whole(Role::LatentDown, "mixer_gate_down", hidden, ways),
         // Each of the two ways has half of the columns.
-        product(
-            Role::LatentUp,
-            "mixer_gate_up",
-            mixer.head_dim,
-            narrow,
-            Shard::Columns,
-        ),
+        divided(Role::LatentUp, "mixer_gate_up", mixer.head_dim, narrow),
     ]
 }
 
@@ -217,17 +183,11 @@ fn indexer(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
         _ => return Vec::new(),
     };
     let Indexer { heads, head_dim } = indexer;
-    let whole = |name, k, n| product(Role::IndexInput, name, k, n, Shard::Replicated);
+    let input = |name, k, n| whole(Role::IndexInput, name, k, n);
     vec![
-        whole("index_query", inputs, heads * head_dim),
-        whole("index_key", hidden, head_dim + weights).and(2 * head_dim),
-        Operation {
-            role: Role::Attention,
-            name: "index",
-            work: Work::Index { heads, head_dim },
-            parameters: 0,
-            quantised: false,
-        },
+        input("index_query", inputs, heads * head_dim),
+        input("index_key", hidden, head_dim + weights).and(2 * head_dim),
+        other(Role::Attention, "index", Work::Index { heads, head_dim }),
     ]
 }
 

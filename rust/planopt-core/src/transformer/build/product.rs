@@ -20,6 +20,27 @@ pub(crate) fn product(role: Role, name: &'static str, k: u64, n: u64, shard: Sha
     }
 }
 
+/// A product whose columns ranks divide between them.
+pub(super) fn divided(role: Role, name: &'static str, k: u64, n: u64) -> Operation {
+    product(role, name, k, n, Shard::Columns)
+}
+
+/// A product that every rank does all of.
+pub(super) fn whole(role: Role, name: &'static str, k: u64, n: u64) -> Operation {
+    product(role, name, k, n, Shard::Replicated)
+}
+
+/// What is no product, without parameters.
+pub(super) fn other(role: Role, name: &'static str, work: Work) -> Operation {
+    Operation {
+        role,
+        name,
+        work,
+        parameters: 0,
+        quantised: false,
+    }
+}
+
 pub(crate) fn elementwise(
     role: Role,
     name: &'static str,
@@ -29,13 +50,7 @@ pub(crate) fn elementwise(
     let work = Work::Elementwise {
         width: model.hidden,
     };
-    Operation {
-        role,
-        name,
-        work,
-        parameters,
-        quantised: false,
-    }
+    other(role, name, work).and(parameters)
 }
 
 impl Operation {

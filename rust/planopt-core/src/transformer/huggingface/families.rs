@@ -3,11 +3,11 @@
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{
-    Experts, Heads, block, decoder, gated, latent, layers, qwen_moe, sparse_above_dense, windows,
-    words,
+    Experts, Heads, block, decoder, gated, gated_of, latent, layers, looking_back, qwen_moe,
+    sparse_above_dense, ungated, windows, with_modules, words,
 };
 use super::{gemma, gpt, hybrid, linear, variants};
-use crate::transformer::architecture::{Architecture, Indexer, MlpShape, Norm};
+use crate::transformer::architecture::{Architecture, Indexer, Norm};
 
 pub(super) type Family = fn(&mut Fields) -> Architecture;
 
@@ -103,8 +103,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
 ];
 
 fn llama(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "attention_bias", false);
     let mlp_bias = fields.flag("mlp_bias", false);
     let mlp = gated(fields, mlp_bias);
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
@@ -114,32 +113,25 @@ fn mistral(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields);
     let windows = windows(fields, "sliding_window", |_| true);
     let mlp = gated(fields, false);
-    decoder(fields, |layer| {
-        block(heads.attention(windows[layer]), mlp.clone())
-    })
+    looking_back(fields, heads, &windows, &mlp)
 }
 
 fn mixtral(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields);
     let windows = windows(fields, "sliding_window", |_| true);
     let mlp = Experts::read(fields, "num_local_experts", "intermediate_size").mlp();
-    decoder(fields, |layer| {
-        block(heads.attention(windows[layer]), mlp.clone())
-    })
+    looking_back(fields, heads, &windows, &mlp)
 }
 
 fn qwen2(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields).biased_inward(true);
     let windows = qwen_windows(fields);
     let mlp = gated(fields, false);
-    decoder(fields, |layer| {
-        block(heads.attention(windows[layer]), mlp.clone())
-    })
+    looking_back(fields, heads, &windows, &mlp)
 }
 
 fn qwen2_moe(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("qkv_bias", true);
-    let heads = Heads::read(fields).biased_inward(bias);
+    let heads = Heads::read_biased_inward(fields, "qkv_bias", true);
     let shared_width = fields.required(&["shared_expert_intermediate_size"], WIDTHS);
     let experts = Experts::read(fields, "num_experts", "moe_intermediate_size");
     let windows = qwen_windows(fields);
@@ -158,9 +150,7 @@ fn qwen3(fields: &mut Fields) -> Architecture {
     let heads = qwen3_heads(fields);
     let windows = qwen_windows(fields);
     let mlp = gated(fields, false);
-    decoder(fields, |layer| {
-        block(heads.attention(windows[layer]), mlp.clone())
-    })
+    looking_back(fields, heads, &windows, &mlp)
 }
 
 fn qwen3_moe(fields: &mut Fields) -> Architecture {
@@ -172,8 +162,7 @@ fn qwen3_moe(fields: &mut Fields) -> Architecture {
 
 fn qwen3_heads(fields: &mut Fields) -> Heads {
     fields.assume(&[("head_dim", 128)]);
-    let bias = fields.flag("attention_bias", false);
-    Heads::read(fields).biased(bias).normalised()
+    Heads::read_biased(fields, "attention_bias", false).normalised()
 }
 
 /// Qwen looks back a window only in its upper layers, and only if told to.
@@ -235,20 +224,14 @@ fn deepseek_sparse(fields: &mut Fields) -> Architecture {
         }
     };
     let model = sparse_above_dense(fields, &attention, experts);
-    let of_module = block(own.clone(), experts.mlp());
-    let place = model.blocks.iter().position(|known| *known == of_module);
-    Architecture {
-        mtp_layers: place.into_iter().collect(),
-        ..model
-    }
+    with_modules(model, &block(own.clone(), experts.mlp()))
 }
 
 fn gpt_oss(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 64), ("sliding_window", 128)]);
-    let bias = fields.flag("attention_bias", true);
     let heads = Heads {
         sinks: true,
-        ..Heads::read(fields).biased(bias)
+        ..Heads::read_biased(fields, "attention_bias", true)
     };
     let windows = windows(fields, "sliding_window", |layer| layer % 2 == 0);
     let experts = Experts::read(fields, "num_local_experts", "intermediate_size");
@@ -258,14 +241,11 @@ fn gpt_oss(fields: &mut Fields) -> Architecture {
         ..experts
     }
     .mlp();
-    decoder(fields, |layer| {
-        block(heads.attention(windows[layer]), mlp.clone())
-    })
+    looking_back(fields, heads, &windows, &mlp)
 }
 
 fn glm4_moe(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let mut heads = Heads::read(fields).biased_inward(bias);
+    let mut heads = Heads::read_biased_inward(fields, "attention_bias", false);
     if fields.flag("use_qk_norm", false) {
         heads = heads.normalised();
     }
@@ -281,8 +261,7 @@ fn glm4_moe(fields: &mut Fields) -> Architecture {
 /// which is what a token late in its chunk looks back on.
 fn llama4(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 128), ("attention_chunk_size", 8192)]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "attention_bias", false);
 
     // Every fourth layer has no rotary positions and looks back on everything.
     let rotary = fields
@@ -299,11 +278,7 @@ fn llama4(fields: &mut Fields) -> Architecture {
         ..experts
     };
     let width = fields.required(&["intermediate_size_mlp"], WIDTHS);
-    let dense = MlpShape::Dense {
-        width,
-        gated: true,
-        bias: false,
-    };
+    let dense = gated_of(width, false);
     let step = fields
         .optional("interleave_moe_layer_step", COUNTS)
         .unwrap_or(1);
@@ -313,11 +288,7 @@ fn llama4(fields: &mut Fields) -> Architecture {
             Some(list) => list.contains(&(layer as u64)),
             None => (layer as u64 + 1).is_multiple_of(step),
         };
-        let mlp = if is_sparse {
-            experts.mlp()
-        } else {
-            dense.clone()
-        };
+        let mlp = experts.where_sparse(is_sparse, &dense);
         block(heads.attention(windows[layer]), mlp)
     })
 }
@@ -362,21 +333,14 @@ fn minimax_m3(fields: &mut Fields) -> Architecture {
         shared_width: fields.required(&["shared_intermediate_size"], WIDTHS),
         ..experts
     };
-    let dense = MlpShape::Dense {
-        width: fields.required(&["dense_intermediate_size"], WIDTHS),
-        gated: true,
-        bias: false,
-    };
+    let width = fields.required(&["dense_intermediate_size"], WIDTHS);
+    let dense = gated_of(width, false);
     let of = |list: &Option<Vec<u64>>, layer: usize| {
         list.as_ref().is_none_or(|list| list.get(layer) == Some(&1))
     };
     let model = decoder(fields, |layer| {
         let heads = if of(&selects, layer) { sparse } else { heads };
-        let mlp = if of(&routed, layer) {
-            experts.mlp()
-        } else {
-            dense.clone()
-        };
+        let mlp = experts.where_sparse(of(&routed, layer), &dense);
         block(heads.attention(None), mlp)
     });
     Architecture {
@@ -386,15 +350,10 @@ fn minimax_m3(fields: &mut Fields) -> Architecture {
 }
 
 fn nemotron(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "attention_bias", false);
     let bias = fields.flag("mlp_bias", false);
     let width = fields.required(&["intermediate_size"], WIDTHS);
-    let mlp = MlpShape::Dense {
-        width,
-        gated: false,
-        bias,
-    };
+    let mlp = ungated(width, bias);
     let model = decoder(fields, |_| block(heads.attention(None), mlp.clone()));
     Architecture {
         norm: Norm::Layer,

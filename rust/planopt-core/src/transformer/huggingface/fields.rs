@@ -60,6 +60,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The first of two names, unless there is nothing under it.
+    pub(super) fn either(&self, first: &'static str, other: &'static str) -> &'static str {
+        self.value(first).map_or(other, |_| first)
+    }
+
     /// Names of all that is there.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.config.keys().map(String::as_str)

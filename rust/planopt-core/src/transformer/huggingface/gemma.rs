@@ -1,15 +1,14 @@
 //! Gemma, whose head shares the embedding's matrix.
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use super::parts::{Experts, HIDDEN, Heads, block, decoder, gated, layers, sliding, windows};
-use crate::transformer::architecture::{
-    Architecture, BlockShape, KeyValue, LayerEmbedding, MlpShape, Side,
+use super::parts::{
+    Experts, HIDDEN, Heads, block, decoder, gated, gated_of, layers, sliding, windows,
 };
+use crate::transformer::architecture::{Architecture, BlockShape, KeyValue, LayerEmbedding, Side};
 
 pub(super) fn gemma(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 256)]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "attention_bias", false);
     let mlp = gated(fields, false);
     let tied = fields.flag("tie_word_embeddings", true);
     Architecture {
@@ -20,8 +19,7 @@ pub(super) fn gemma(fields: &mut Fields) -> Architecture {
 
 pub(super) fn gemma2(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 256), ("sliding_window", 4096)]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "attention_bias", false);
     let windows = windows(fields, "sliding_window", |layer| layer % 2 == 0);
     twice_normalised(fields, heads, &windows)
 }
@@ -36,8 +34,7 @@ pub(super) fn gemma3(fields: &mut Fields) -> Architecture {
         ("sliding_window", 4096),
         ("sliding_window_pattern", 6),
     ]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias).normalised();
+    let heads = Heads::read_biased(fields, "attention_bias", false).normalised();
     let pattern = fields.required(&["sliding_window_pattern"], COUNTS);
     let is_global = |layer: usize| (layer as u64 + 1).is_multiple_of(pattern);
     let windows = windows(fields, "sliding_window", |layer| !is_global(layer));
@@ -72,8 +69,7 @@ pub(super) fn gemma4(fields: &mut Fields) -> Architecture {
         ("max_position_embeddings", 131_072),
     ]);
     let of_layers = layer_embedding(fields);
-    let bias = fields.flag("attention_bias", false);
-    let local = Heads::read(fields).biased(bias).normalised();
+    let local = Heads::read_biased(fields, "attention_bias", false).normalised();
     let same = fields.flag("attention_k_eq_v", false);
     let key_value = fields
         .optional("num_global_key_value_heads", COUNTS)
@@ -113,15 +109,8 @@ pub(super) fn gemma4(fields: &mut Fields) -> Architecture {
         };
         let mlp = match experts {
             Some(experts) => experts.mlp(),
-            None => MlpShape::Dense {
-                width: if wide && is_shared(layer) {
-                    2 * width
-                } else {
-                    width
-                },
-                gated: true,
-                bias: false,
-            },
+            None if wide && is_shared(layer) => gated_of(2 * width, false),
+            None => gated_of(width, false),
         };
         BlockShape {
             norms: if experts.is_some() { 8 } else { 4 } + u64::from(of_layers.is_some()),
@@ -163,8 +152,7 @@ pub(super) fn gemma3n(fields: &mut Fields) -> Architecture {
         ("altup_num_inputs", 4),
         ("laurel_rank", 64),
     ]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias).normalised();
+    let heads = Heads::read_biased(fields, "attention_bias", false).normalised();
     let slides = sliding(fields, |layer| (layer + 1) % 5 != 0);
     let windows = windows(fields, "sliding_window", |layer| slides[layer]);
     let count = layers(fields) as u64;

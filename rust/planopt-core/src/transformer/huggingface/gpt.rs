@@ -2,8 +2,8 @@
 //! biases, learned positions and a head that shares the embedding's matrix.
 
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{HEADS, HIDDEN, Heads, block, decoder, windows};
-use crate::transformer::architecture::{Architecture, BlockShape, MlpShape, Norm};
+use super::parts::{HEADS, HIDDEN, Heads, block, decoder, looking_back, ungated, windows};
+use crate::transformer::architecture::{Architecture, BlockShape, Norm};
 use serde_json::Value;
 
 /// Feed-forward width over hidden size where a file does not say.
@@ -127,14 +127,12 @@ pub(super) fn starcoder2(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields).biased(bias);
     let windows = windows(fields, "sliding_window", |_| true);
     let width = width(fields, "intermediate_size");
-    let mlp = network(width, bias);
+    let mlp = ungated(width, bias);
     let tied = fields.flag("tie_word_embeddings", true);
     Architecture {
         tied,
         norm: Norm::Layer,
-        ..decoder(fields, |layer| {
-            block(heads.attention(windows[layer]), mlp.clone())
-        })
+        ..looking_back(fields, heads, &windows, &mlp)
     }
 }
 
@@ -154,12 +152,7 @@ pub(super) fn gpt_bigcode(fields: &mut Fields) -> Architecture {
 pub(super) fn gptj(fields: &mut Fields) -> Architecture {
     let heads = multi_head(fields);
     let width = width(fields, "n_inner");
-    let tied = fields.flag("tie_word_embeddings", false);
-    Architecture {
-        tied,
-        head_bias: true,
-        ..arranged(gpt(fields, heads, width, true), 1, true)
-    }
+    side_by_side(fields, heads, width)
 }
 
 /// Phi-1 to Phi-2: as GPT-J, with biases everywhere.
@@ -167,6 +160,10 @@ pub(super) fn phi(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields).biased(true);
     only(fields, "qk_layernorm", &Value::from(false));
     let width = width(fields, "intermediate_size");
+    side_by_side(fields, heads, width)
+}
+
+fn side_by_side(fields: &mut Fields, heads: Heads, width: u64) -> Architecture {
     let tied = fields.flag("tie_word_embeddings", false);
     Architecture {
         tied,
@@ -191,21 +188,13 @@ pub(super) fn bert(fields: &mut Fields) -> Architecture {
 }
 
 fn gpt(fields: &mut Fields, heads: Heads, width: u64, bias: bool) -> Architecture {
-    let mlp = network(width, bias);
+    let mlp = ungated(width, bias);
     let tied = fields.flag("tie_word_embeddings", true);
     let model = decoder(fields, |_| block(heads.attention(None), mlp.clone()));
     Architecture {
         tied,
         norm: Norm::Layer,
         ..model
-    }
-}
-
-fn network(width: u64, bias: bool) -> MlpShape {
-    MlpShape::Dense {
-        width,
-        gated: false,
-        bias,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hybrids of state-space, attention and feed-forward layers, each layer one of them.
 
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{Experts, Heads, block, decoder, decoder_of, gated, layers};
+use super::parts::{Experts, Heads, block, decoder, decoder_of, gated, gated_of, layers, ungated};
 use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape};
 use crate::transformer::operation::{Rule, StateSpace};
 
@@ -25,15 +25,11 @@ const KINDS: [(char, &str, Kind); 4] = [
 pub(super) fn nemotron_h(fields: &mut Fields) -> Architecture {
     let kinds = kinds(fields, "hybrid_override_pattern", "layers_block_type").unwrap_or_default();
     let of_module = kinds_of_module(fields);
-    let bias = fields.flag("attention_bias", false);
-    let attention = Heads::read(fields).biased(bias).attention(None);
+    let attention = Heads::read_biased(fields, "attention_bias", false).attention(None);
     let mixer = AttentionShape::StateSpace(state_space(fields));
     let dense = if kinds.contains(&Kind::Dense) {
-        MlpShape::Dense {
-            width: fields.required(&["intermediate_size"], WIDTHS),
-            gated: false,
-            bias: fields.flag("mlp_bias", false),
-        }
+        let width = fields.required(&["intermediate_size"], WIDTHS);
+        ungated(width, fields.flag("mlp_bias", false))
     } else {
         MlpShape::Absent
     };
@@ -111,12 +107,8 @@ fn kinds(fields: &mut Fields, letters: &str, words: &str) -> Option<Vec<Kind>> {
 /// that network alone.
 pub(super) fn granite(fields: &mut Fields) -> Architecture {
     fields.assume(&[("mamba_chunk_size", 256), ("mamba_n_groups", 1)]);
-    let bias = fields.flag("attention_bias", false);
-    let attention = Heads::read(fields).biased(bias).attention(None);
-    let words = match fields.value("layer_types") {
-        Some(_) => "layer_types",
-        None => "layers_block_type",
-    };
+    let attention = Heads::read_biased(fields, "attention_bias", false).attention(None);
+    let words = fields.either("layer_types", "layers_block_type");
     let kinds = match fields.value(words) {
         Some(_) => kinds(fields, "hybrid_override_pattern", words).unwrap_or_default(),
         None => vec![Kind::Attention; layers(fields)],
@@ -134,11 +126,7 @@ pub(super) fn granite(fields: &mut Fields) -> Architecture {
         }
         .mlp()
     } else {
-        MlpShape::Dense {
-            width: shared_width,
-            gated: true,
-            bias: false,
-        }
+        gated_of(shared_width, false)
     };
     decoder_of(fields, kinds.len(), |layer| {
         let attention = match kinds[layer] {
@@ -152,8 +140,7 @@ pub(super) fn granite(fields: &mut Fields) -> Architecture {
 /// Falcon-H1: attention and a state-space mixer side by side, behind one normalisation.
 pub(super) fn falcon_h1(fields: &mut Fields) -> Architecture {
     fields.assume(&[("mamba_chunk_size", 256), ("mamba_n_groups", 1)]);
-    let bias = fields.flag("attention_bias", false);
-    let attention = Heads::read(fields).biased(bias).attention(None);
+    let attention = Heads::read_biased(fields, "attention_bias", false).attention(None);
     let normalised = fields.flag("mamba_rms_norm", false);
     let second_mixer = AttentionShape::StateSpace(mamba(fields, normalised));
     for (other, usual) in [

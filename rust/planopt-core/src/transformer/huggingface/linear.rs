@@ -2,11 +2,11 @@
 
 use super::fields::{COUNTS, Fields, WIDTHS};
 use super::parts::{
-    Experts, HIDDEN, Heads, block, decoder, gated, latent, layers, qwen_moe, sparse_above_dense,
-    words,
+    Experts, HIDDEN, Heads, block, decoder, gated, gated_of, latent, layers, qwen_moe,
+    sparse_above_dense, words,
 };
 use crate::transformer::MOST_MTP_MODULES;
-use crate::transformer::architecture::{Architecture, AttentionShape, MlpShape};
+use crate::transformer::architecture::{Architecture, AttentionShape};
 use crate::transformer::operation::{Rule, StateSpace};
 use serde_json::Value;
 
@@ -24,8 +24,7 @@ pub(super) fn qwen3_next(fields: &mut Fields) -> Architecture {
         ("linear_num_key_heads", 16),
         ("linear_num_value_heads", 32),
     ]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias).normalised();
+    let heads = Heads::read_biased(fields, "attention_bias", false).normalised();
     let attention = Heads {
         gate: heads.query * heads.width,
         ..heads
@@ -97,15 +96,10 @@ pub(super) fn kimi(fields: &mut Fields) -> Architecture {
     let numbers = ("linear_attn_config.full_attn_layers", 1);
     let attends = attending_or_told(fields, "linear_attention", numbers);
     let mixer = mixers(attends, attention, state);
-    let meets = match fields.value("num_experts_per_token") {
-        Some(_) => "num_experts_per_token",
-        None => "num_experts_per_tok",
-    };
+    let meets = fields.either("num_experts_per_token", "num_experts_per_tok");
     let experts = Experts::named(fields, ["num_experts", meets, "moe_intermediate_size"]);
-    let shared = match fields.value("num_shared_experts") {
-        Some(_) => fields.number("num_shared_experts", 0, COUNTS),
-        None => fields.number("n_shared_experts", 0, COUNTS),
-    };
+    let shared = fields.either("num_shared_experts", "n_shared_experts");
+    let shared = fields.number(shared, 0, COUNTS);
     let experts = Experts {
         router_bias: true,
         shared_width: shared.unwrap_or(0) * experts.width,
@@ -139,11 +133,7 @@ pub(super) fn lfm2(fields: &mut Fields) -> Architecture {
     }
     let attends = attending_or_told(fields, "conv", ("full_attn_idxs", 0));
     let mixer = mixers(attends, attention, convolution);
-    let mlp = MlpShape::Dense {
-        width: fitted(fields),
-        gated: true,
-        bias: false,
-    };
+    let mlp = gated_of(fitted(fields), false);
     let experts = fields.value("num_experts").is_some().then(|| {
         let router_bias = fields.flag("use_expert_bias", true);
         Experts {
@@ -159,10 +149,8 @@ pub(super) fn lfm2(fields: &mut Fields) -> Architecture {
             experts.map_or_else(|| mlp.clone(), Experts::mlp),
         )
     });
-    let tied = match fields.value("tie_embedding") {
-        Some(_) => fields.flag("tie_embedding", true),
-        None => fields.flag("tie_word_embeddings", true),
-    };
+    let tied = fields.either("tie_embedding", "tie_word_embeddings");
+    let tied = fields.flag(tied, true);
     Architecture { tied, ..model }
 }
 

@@ -31,7 +31,7 @@ const VOCABULARY: &[&str] = &["vocab_size", "padded_vocab_size"];
     clippy::struct_excessive_bools,
     reason = "they are flags of published configurations"
 )]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Heads {
     pub(super) query: u64,
     pub(super) key_value: u64,
@@ -77,16 +77,20 @@ impl Heads {
             key_value,
             width,
             value: width,
-            gate: 0,
-            is: KeyValue::Own,
-            query_bias: false,
-            key_value_bias: false,
-            output_bias: false,
-            query_key_norm: 0,
-            sinks: false,
-            selected: None,
-            indexer: None,
+            ..Self::default()
         }
+    }
+
+    /// With a bias on every projection, if a field says so.
+    pub(super) fn read_biased(fields: &mut Fields, name: &str, usual: bool) -> Self {
+        let bias = fields.flag(name, usual);
+        Self::read(fields).biased(bias)
+    }
+
+    /// With a bias on the projections of queries, keys and values, if a field says so.
+    pub(super) fn read_biased_inward(fields: &mut Fields, name: &str, usual: bool) -> Self {
+        let bias = fields.flag(name, usual);
+        Self::read(fields).biased_inward(bias)
     }
 
     /// With heads of another width.
@@ -170,9 +174,23 @@ fn head_width(fields: &mut Fields, heads: u64) -> u64 {
 /// A gated network of `intermediate_size`.
 pub(super) fn gated(fields: &mut Fields, bias: bool) -> MlpShape {
     let width = fields.required(&["intermediate_size"], WIDTHS);
+    gated_of(width, bias)
+}
+
+/// A gated network of some width.
+pub(super) fn gated_of(width: u64, bias: bool) -> MlpShape {
     MlpShape::Dense {
         width,
         gated: true,
+        bias,
+    }
+}
+
+/// A network without gates.
+pub(super) fn ungated(width: u64, bias: bool) -> MlpShape {
+    MlpShape::Dense {
+        width,
+        gated: false,
         bias,
     }
 }
@@ -222,6 +240,11 @@ impl Experts {
             shared_width: shared * self.width,
             ..self
         }
+    }
+
+    /// In layers that are sparse; a dense network in the others.
+    pub(super) fn where_sparse(self, is_sparse: bool, dense: &MlpShape) -> MlpShape {
+        if is_sparse { self.mlp() } else { dense.clone() }
     }
 
     pub(super) fn mlp(self) -> MlpShape {
@@ -327,13 +350,34 @@ fn mtp_modules(fields: &mut Fields) -> u32 {
     })
 }
 
+/// The same with modules of multi-token prediction of which each is a layer like this, if any is.
+pub(super) fn with_modules(model: Architecture, of_module: &BlockShape) -> Architecture {
+    let place = model.blocks.iter().position(|known| known == of_module);
+    Architecture {
+        mtp_layers: place.into_iter().collect(),
+        ..model
+    }
+}
+
 /// A decoder with RMS normalisation and rotary positions, its layers as `block_of` gives them.
 pub(super) fn decoder(fields: &mut Fields, block_of: impl Fn(usize) -> BlockShape) -> Architecture {
     let layers = layers(fields);
     decoder_of(fields, layers, block_of)
 }
 
-/// The same with so many layers.
+/// The same with layers that differ in nothing but how far they look back.
+pub(super) fn looking_back(
+    fields: &mut Fields,
+    heads: Heads,
+    windows: &[Option<u64>],
+    mlp: &MlpShape,
+) -> Architecture {
+    decoder(fields, |layer| {
+        block(heads.attention(windows[layer]), mlp.clone())
+    })
+}
+
+/// A decoder with so many layers.
 pub(super) fn decoder_of(
     fields: &mut Fields,
     layers: usize,
@@ -397,12 +441,8 @@ pub(super) fn qwen_moe(
     };
     decoder(fields, |layer| {
         let is_sparse = (layer as u64 + 1).is_multiple_of(step);
-        let mlp = if is_sparse && !dense_layers.contains(&(layer as u64)) {
-            experts.mlp()
-        } else {
-            dense.clone()
-        };
-        block(attention(layer), mlp)
+        let is_sparse = is_sparse && !dense_layers.contains(&(layer as u64));
+        block(attention(layer), experts.where_sparse(is_sparse, &dense))
     })
 }
 
@@ -443,13 +483,6 @@ pub(super) fn sparse_above_dense(
     decoder(fields, |layer| {
         let index = layer as u64;
         let is_sparse = index >= dense_layers && index.is_multiple_of(step);
-        block(
-            attention(layer),
-            if is_sparse {
-                experts.mlp()
-            } else {
-                dense.clone()
-            },
-        )
+        block(attention(layer), experts.where_sparse(is_sparse, &dense))
     })
 }

@@ -4,8 +4,8 @@
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{
-    Experts, HEADS, HIDDEN, Heads, block, decoder, gated, layers, sliding, sparse_above_dense,
-    windows,
+    Experts, HEADS, HIDDEN, Heads, block, decoder, gated, gated_of, layers, looking_back, sliding,
+    sparse_above_dense, ungated, windows, with_modules,
 };
 use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
 use serde_json::Value;
@@ -22,8 +22,7 @@ fn dense(fields: &mut Fields, heads: Heads, bias: bool) -> Architecture {
 }
 
 pub(super) fn internlm2(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "bias", false);
     dense(fields, heads, false)
 }
 
@@ -33,8 +32,7 @@ pub(super) fn exaone(fields: &mut Fields) -> Architecture {
 }
 
 pub(super) fn smollm3(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "attention_bias", false);
     let mlp_bias = fields.flag("mlp_bias", false);
     let model = dense(fields, heads, mlp_bias);
     tied_unless_said(fields, model)
@@ -51,33 +49,25 @@ pub(super) fn seed_oss(fields: &mut Fields) -> Architecture {
 }
 
 pub(super) fn mimo(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", true);
-    let heads = Heads::read(fields).biased_inward(bias);
+    let heads = Heads::read_biased_inward(fields, "attention_bias", true);
     dense(fields, heads, false)
 }
 
 /// Normalised behind attention and network, and queries and keys across all their heads together;
 /// since the third, three layers of four have a window.
 pub(super) fn olmo(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let mut heads = Heads::read(fields).biased(bias);
+    let mut heads = Heads::read_biased(fields, "attention_bias", false);
     heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
     let windows = windows(fields, "sliding_window", |layer| (layer + 1) % 4 != 0);
     let mlp = gated(fields, false);
-    decoder(fields, |layer| {
-        block(heads.attention(windows[layer]), mlp.clone())
-    })
+    looking_back(fields, heads, &windows, &mlp)
 }
 
 /// Its activation (xIELU) has two parameters in each layer.
 pub(super) fn apertus(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias).normalised();
-    let mlp = MlpShape::Dense {
-        width: fields.required(&["intermediate_size"], WIDTHS),
-        gated: false,
-        bias: fields.flag("mlp_bias", false),
-    };
+    let heads = Heads::read_biased(fields, "attention_bias", false).normalised();
+    let width = fields.required(&["intermediate_size"], WIDTHS);
+    let mlp = ungated(width, fields.flag("mlp_bias", false));
     let model = decoder(fields, |_| block(heads.attention(None), mlp.clone()));
     let activations = XIELU * model.layers.len() as u64;
     Architecture {
@@ -92,8 +82,7 @@ const XIELU: u64 = 2;
 /// Attention and network side by side behind one normalisation; in Command R7B and later (`cohere2`)
 /// all but each fourth layer have a window.
 pub(super) fn cohere(fields: &mut Fields, slides: bool) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let mut heads = Heads::read(fields).biased(bias);
+    let mut heads = Heads::read_biased(fields, "attention_bias", false);
     if fields.flag("use_qk_norm", false) {
         heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
     }
@@ -117,8 +106,7 @@ pub(super) fn cohere(fields: &mut Fields, slides: bool) -> Architecture {
 }
 
 pub(super) fn stablelm(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("use_qkv_bias", false);
-    let heads = Heads::read(fields).biased_inward(bias);
+    let heads = Heads::read_biased_inward(fields, "use_qkv_bias", false);
     for other in ["qk_layernorm", "use_parallel_residual"] {
         if fields.flag(other, false) {
             let message = "planopt does not know StableLM with it";
@@ -132,17 +120,14 @@ pub(super) fn stablelm(fields: &mut Fields) -> Architecture {
 }
 
 pub(super) fn phimoe(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "attention_bias", false);
     let windows = windows(fields, "sliding_window", |_| true);
     let mlp = Experts::read(fields, "num_local_experts", "intermediate_size").mlp();
     let head_bias = fields.flag("lm_head_bias", false);
     Architecture {
         norm: Norm::Layer,
         head_bias,
-        ..decoder(fields, |layer| {
-            block(heads.attention(windows[layer]), mlp.clone())
-        })
+        ..looking_back(fields, heads, &windows, &mlp)
     }
 }
 
@@ -182,18 +167,14 @@ pub(super) fn ernie(fields: &mut Fields) -> Architecture {
 }
 
 pub(super) fn hunyuan(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let mut heads = Heads::read(fields).biased(bias);
+    let mut heads = Heads::read_biased(fields, "attention_bias", false);
     if fields.flag("use_qk_norm", true) {
         heads = heads.normalised();
     }
     if fields.number("num_experts", 1, COUNTS).unwrap_or(1) == 1 {
         return dense(fields, heads, false);
     }
-    let width = match fields.value("moe_intermediate_size") {
-        Some(_) => "moe_intermediate_size",
-        None => "intermediate_size",
-    };
+    let width = fields.either("moe_intermediate_size", "intermediate_size");
     let experts = Experts::named(fields, ["num_experts", "moe_topk", width]);
     let shared = fields.number("num_shared_expert", 0, COUNTS).unwrap_or(0);
     let shared_width = shared * fields.number("intermediate_size", 1, LENGTHS).unwrap_or(0);
@@ -208,8 +189,7 @@ pub(super) fn hunyuan(fields: &mut Fields) -> Architecture {
 /// GLM-4; with four normalisations since GLM-4-0414, before and behind each half of a layer.
 pub(super) fn glm(fields: &mut Fields, norms: u64) -> Architecture {
     fields.assume(&[("head_dim", 128)]);
-    let bias = fields.flag("attention_bias", norms == 2);
-    let heads = Heads::read(fields).biased_inward(bias);
+    let heads = Heads::read_biased_inward(fields, "attention_bias", norms == 2);
     let mlp = gated(fields, false);
     decoder(fields, |_| BlockShape {
         norms,
@@ -226,11 +206,8 @@ pub(super) fn chatglm(fields: &mut Fields) -> Architecture {
     let heads = Heads::new(fields, query, groups)
         .of_width(width)
         .biased_inward(bias);
-    let mlp = MlpShape::Dense {
-        width: fields.required(&["ffn_hidden_size"], WIDTHS),
-        gated: true,
-        bias: fields.flag("add_bias_linear", false),
-    };
+    let width = fields.required(&["ffn_hidden_size"], WIDTHS);
+    let mlp = gated_of(width, fields.flag("add_bias_linear", false));
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
 }
 
@@ -239,9 +216,7 @@ pub(super) fn exaone4(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields).normalised();
     let windows = windows(fields, "sliding_window", |layer| (layer + 1) % 4 != 0);
     let mlp = gated(fields, false);
-    decoder(fields, |layer| {
-        block(heads.attention(windows[layer]), mlp.clone())
-    })
+    looking_back(fields, heads, &windows, &mlp)
 }
 
 pub(super) fn baichuan(fields: &mut Fields) -> Architecture {
@@ -252,25 +227,20 @@ pub(super) fn baichuan(fields: &mut Fields) -> Architecture {
 /// The first Qwen: its width is that of both gated halves together.
 pub(super) fn qwen(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields).biased_inward(true);
-    let mlp = MlpShape::Dense {
-        width: (fields.required(&["intermediate_size"], WIDTHS) / 2).max(1),
-        gated: true,
-        bias: !fields.flag("no_bias", true),
-    };
+    let width = (fields.required(&["intermediate_size"], WIDTHS) / 2).max(1);
+    let mlp = gated_of(width, !fields.flag("no_bias", true));
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
 }
 
 pub(super) fn minicpm(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias);
+    let heads = Heads::read_biased(fields, "attention_bias", false);
     let model = dense(fields, heads, false);
     tied_unless_said(fields, model)
 }
 
 /// Queries and keys are normalised across all their heads together.
 pub(super) fn olmoe(fields: &mut Fields) -> Architecture {
-    let bias = fields.flag("attention_bias", false);
-    let mut heads = Heads::read(fields).biased(bias);
+    let mut heads = Heads::read_biased(fields, "attention_bias", false);
     heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
     let mlp = Experts::read(fields, "num_experts", "intermediate_size").mlp();
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
@@ -300,8 +270,7 @@ pub(super) fn mimo_v2_flash(fields: &mut Fields) -> Architecture {
         ("v_head_dim", 128),
         ("sliding_window", 128),
     ]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased_inward(bias);
+    let heads = Heads::read_biased_inward(fields, "attention_bias", false);
     let global = Heads {
         value: fields.required(&["v_head_dim"], COUNTS),
         sinks: fields.flag("add_full_attention_sink_bias", false),
@@ -337,11 +306,7 @@ pub(super) fn mimo_v2_flash(fields: &mut Fields) -> Architecture {
             None => layer > 0,
         };
         let heads = if slides[layer] { local } else { global };
-        let mlp = if is_sparse {
-            experts.mlp()
-        } else {
-            dense.clone()
-        };
+        let mlp = experts.where_sparse(is_sparse, &dense);
         block(heads.attention(windows[layer]), mlp)
     })
 }
@@ -350,8 +315,7 @@ pub(super) fn mimo_v2_flash(fields: &mut Fields) -> Architecture {
 /// multi-token prediction are dense.
 pub(super) fn step(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 128), ("first_k_dense_replace", 3)]);
-    let bias = fields.flag("attention_bias", false);
-    let heads = Heads::read(fields).biased(bias).normalised();
+    let heads = Heads::read_biased(fields, "attention_bias", false).normalised();
     let gated_by_head = |query| Heads {
         query,
         gate: query,
@@ -371,10 +335,7 @@ pub(super) fn step(fields: &mut Fields) -> Architecture {
         let heads = if slides[layer] { local } else { global };
         heads.attention(windows[layer])
     };
-    let count = match fields.value("n_routed_experts") {
-        Some(_) => "n_routed_experts",
-        None => "num_experts",
-    };
+    let count = fields.either("n_routed_experts", "num_experts");
     let experts = Experts {
         router_bias: true,
         shared_width: fields.required(&["share_expert_dim"], WIDTHS),
@@ -382,12 +343,7 @@ pub(super) fn step(fields: &mut Fields) -> Architecture {
     };
     let model = sparse_above_dense(fields, &attention, experts);
     let mlp = gated(fields, false);
-    let of_module = block(global.attention(None), mlp);
-    let place = model.blocks.iter().position(|known| *known == of_module);
-    Architecture {
-        mtp_layers: place.into_iter().collect(),
-        ..model
-    }
+    with_modules(model, &block(global.attention(None), mlp))
 }
 
 /// Llama with layers that a search has thinned out: each with its own number of key/value heads and
@@ -433,11 +389,7 @@ fn thinned(own: &Value, heads: Heads, hidden: u64) -> Option<BlockShape> {
         let times = own["ffn"]["ffn_mult"]
             .as_f64()
             .filter(|times| (0.0..=64.0).contains(times))?;
-        MlpShape::Dense {
-            width: widened(times, hidden),
-            gated: true,
-            bias: false,
-        }
+        gated_of(widened(times, hidden), false)
     };
     let halves = [attention != AttentionShape::Absent, mlp != MlpShape::Absent];
     Some(BlockShape {

@@ -7,7 +7,7 @@ use crate::bill::{Cluster, HostSet, Packed, filled, packed};
 use crate::cost::of_purchase;
 use crate::hardware::{Connection, System};
 use crate::load::{Arrivals, Start};
-use crate::quantity::{Bytes, Watts};
+use crate::quantity::{Bytes, Watts, real};
 use crate::search::serving::latency::whole;
 use crate::serving::engine::Transfer;
 use crate::serving::{End, transfer};
@@ -84,8 +84,7 @@ impl<'a> Pair<'_, 'a> {
             .network
             .is_none()
             .then_some(self.prefill.placement.slots);
-        #[expect(clippy::cast_precision_loss, reason = "a prompt is far below 2^53")]
-        let prompt = question.prompt as f64;
+        let prompt = real(question.prompt);
         let transfer = transfer(
             End {
                 fabric: &fabrics[0],
