@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as change
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,9 +12,11 @@ import planopt
 from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 from planopt.options import Asked, Edit
-from planopt.planning import pools
+from planopt.planning import pools, settle
 from planopt.planning.pipeline import Serving
 from planopt.planning.question import ServingQuestion, TrainingQuestion
+from planopt.procurement.problem import Found, Purchase
+from planopt.procurement.purchase import buy
 from planopt.procurement.solver import Solver
 from planopt.report.plan import render_plan
 from planopt.serving.search import Aim, find_units
@@ -130,6 +133,35 @@ def test_a_search_ends_where_it_takes_more_memory_than_it_may(
     assert planopt.solve(**LATENCIES, memory_limit="800MB").price_usd
     with pytest.raises(InputError, match=r"E003.*more than 600 MB"):
         planopt.solve(**LATENCIES, memory_limit="600MB")
+
+
+def test_a_purchase_that_nothing_is_known_beside_is_not_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a solver had found when the clock ended was its own bound, and optimal."""
+
+    def cut(*asked: Any, **how: Any) -> Purchase:
+        return change(buy(*asked, **how), status="feasible", objective_bound=None)
+
+    monkeypatch.setattr(settle, "buy", cut)
+    plan = planopt.solve(**LATENCIES, max_power="3kW", time_limit="4s")
+    assert (plan.status, plan.why, plan.gap) == ("feasible", "time", None)
+
+
+def test_what_nobody_had_the_time_to_settle_is_not_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The price looked up to was the bound where no other was known, and met."""
+    ask = settle._asked
+
+    def cut(*asked: Any) -> tuple[Found, Any]:
+        found, answer = ask(*asked)
+        none: dict[str, Any] = {"counts": {}, "runs": {}, "value": None, "bound": None}
+        return found, replace(answer, ended="time", **none)
+
+    monkeypatch.setattr(settle, "_asked", cut)
+    plan = planopt.solve(**LATENCIES, max_power="3kW", time_limit="60s")
+    assert (plan.status, plan.why, plan.gap) == ("feasible", "time", None)
 
 
 def test_pools_are_not_run_without_time(solver: Solver) -> None:

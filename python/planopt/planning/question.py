@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -222,16 +222,12 @@ class ServingQuestion(Question[Problem, Build]):
         least = round(self.looked_up_to * MICRO_USD) or None
         bound = purchase.bound_micro_usd
         if bound is None or least is None or self.problem.objective != "cheapest":
-            purchase = replace(purchase, bound_micro_usd=None, gap=None)
-        elif least < bound:
-            price = purchase.price_micro_usd or least
-            gap = (price - least) / price
-            purchase = replace(purchase, bound_micro_usd=least, gap=gap)
-        else:
+            return purchase.cut()
+        if least >= bound:
             return purchase
-        status: Literal["feasible", "unknown"]
-        status = "feasible" if purchase.counts else "unknown"
-        return replace(purchase, status=status, why="time")
+        price = purchase.price_micro_usd or least
+        gap = (price - least) / price
+        return replace(purchase.cut(), bound_micro_usd=least, gap=gap)
 
     def hastened(self, purchase: Purchase) -> Purchase:
         """Ask for more speed than is known until no purchase has it.
@@ -505,11 +501,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
         purchase = super().buy()
         if self.tried_all and not self.found.summary.is_cut_by_time:
             return purchase
-        status: Literal["feasible", "unknown"]
-        status = "feasible" if purchase.counts else "unknown"
-        return replace(
-            purchase, status=status, why="time", bound_micro_usd=None, gap=None
-        )
+        return purchase.cut()
 
     @property
     def objectives(self) -> tuple[Objective, ...]:

@@ -76,16 +76,6 @@ def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     Its figures are those that are predicted, however slow it was judged to be.
     """
     choice = _settled(question, purchase)
-    if choice and question.found.summary.is_cut_by_time:
-        # What there was no time to look at may be cheaper.
-        cut = replace(
-            choice.purchase,
-            status="feasible",
-            why="time",
-            bound_micro_usd=None,
-            gap=None,
-        )
-        choice = choice._replace(purchase=cut)
     if choice is None or not question.problem.slower or question.problem.is_brief:
         return choice
     return choice._replace(build=_finally(question.about(slower={}), choice.build))
@@ -106,8 +96,8 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
         if answer.value is not None and answer.value <= reached:
             break
         if answer.ended == "time":
-            # Nothing was looked at that is dearer.
-            bound = reached if answer.bound is None else min(answer.bound, reached)
+            # Nothing dearer was looked at, and without a bound not all that is not.
+            bound = None if answer.bound is None else min(answer.bound, reached)
             answer = with_changes(answer, bound=bound)
             break
         # What is dearer than all that is known can be in no better purchase.
@@ -159,8 +149,10 @@ def _asked(
         best = buy(offered, question.solver, question.seconds_left, ties=False)
         if best.objective_value is None:
             return None
-        bound = best.objective_bound
-        value = best.objective_value
+        value, bound = best.objective_value, best.objective_bound
+        if bound is None and best.status != "optimal":
+            # The clock ended before anything was known of the others.
+            return best.counts, times * value, -math.inf
         return best.counts, times * value, times * (value if bound is None else bound)
 
     asked = {
@@ -178,11 +170,7 @@ def _asked(
         question.found.native,
         solver,
     )
-    whole, settled = Found(found), _SETTLED.decode(answer)
-    if question.seconds_left <= 0 or whole.summary.is_cut_by_time:
-        # What there was no time to look at may be cheaper.
-        settled = with_changes(settled, ended="time", bound=None)
-    return whole, settled
+    return Found(found), _SETTLED.decode(answer)
 
 
 def _bounded(

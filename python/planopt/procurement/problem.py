@@ -197,6 +197,16 @@ class Purchase:
     why: Literal["edge", "time", "space"] | None = None
     seconds: float = 0.0  # Time it took
 
+    def cut(self) -> Purchase:
+        """Return the same, bounded by nothing: there was no time to look at all."""
+        return replace(
+            self,
+            status="feasible" if self.counts else "unknown",
+            why="time",
+            bound_micro_usd=None,
+            gap=None,
+        )
+
 
 _OFFERED: Final = msgspec.json.Decoder(Offered)
 

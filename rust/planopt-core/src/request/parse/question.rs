@@ -1,19 +1,11 @@
 //! A question as it is told.
 
 use super::market::architecture;
-use super::reader::Reader;
+use super::reader::{Assumed, Reader};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-/// What a question takes for given, told with its answer.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Assumed {
-    pub(super) name: &'static str,
-    pub(super) value: String,
-    pub(super) why: Option<&'static str>,
-}
 
 /// A question with what was assumed of it.
 #[derive(Debug, Serialize)]

@@ -1,10 +1,10 @@
 //! Options as people write them become values, each as its entry of the table says.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
 use super::names::by_id;
-use super::question::Assumed;
 use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::options::{Entry, Kind, LARGEST_COUNT, table};
@@ -18,6 +18,14 @@ const ALIKE: f64 = 0.6;
 pub(super) const CURRENCY: &str = "currency";
 
 const YES_NO: [&str; 2] = ["yes", "no"];
+
+/// What a question takes for given, told with its answer.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Assumed {
+    name: &'static str,
+    value: String,
+    why: Option<&'static str>,
+}
 
 /// What is asked, by the arguments of the API, what is taken for given, and everything that is wrong.
 pub(super) struct Reader {

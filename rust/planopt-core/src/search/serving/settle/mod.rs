@@ -232,6 +232,8 @@ impl<'a> Loop<'_, '_, 'a> {
             let Some(low) = self.buy(At::Worth) else {
                 // What short looks left open may carry it after all.
                 match self.buy(At::NotViolating) {
+                    // A solver whose time is over finds none, and proves nothing.
+                    None if self.settling.course.is_over() => break,
                     None => return (Ended::Nothing, None, None),
                     Some(open) if self.sharpen_used(&open, None) || self.look_again(&open) => {
                         continue;
