@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace as change
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -200,3 +202,23 @@ def test_a_run_asks_for_no_more_changes_once_the_time_is_over(
     assert "the time limit was reached" in (hurried.infeasibility.note or "")
     names = {each.name for each in hurried.infeasibility.binding}
     assert names >= {"deadline", "power", "accelerators"}
+
+
+@pytest.mark.parametrize(("replicas", "is_run"), [(64, True), (65, False)])
+def test_hundreds_of_replicas_are_not_simulated_once_the_clock_has_ended(
+    monkeypatch: pytest.MonkeyPatch, *, replicas: int, is_run: bool
+) -> None:
+    """A thousand of them took 84 seconds of a limit of ten."""
+
+    class Judged(Exception):
+        pass
+
+    def judged(_: object) -> None:
+        raise Judged
+
+    monkeypatch.setattr(settle, "_judged", judged)
+    bought = SimpleNamespace(deployments=[SimpleNamespace(replicas=replicas)])
+    question: Any = SimpleNamespace(seconds_left=0.0, bought=lambda _: bought)
+    purchase = Purchase("feasible", counts={0: 1})
+    with pytest.raises(Judged) if is_run else nullcontext():
+        assert settle._unproven(question, purchase) is None
