@@ -11,7 +11,7 @@ TODAY := 1795305600
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 .DEFAULT_GOAL := help
-.PHONY: help forge proof readers readers-core pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth mutants large peers
+.PHONY: help forge proof readers readers-core pages challenge homes site coverage nightly develop format lint types test test-rust test-python explorer explorer-check report exports-parse fuzz queueing sessions options schema readme prices bench bench-fleet calibrate calibrate-engines calibrate-training fidelity-serving fidelity-training measurements sixty backtest accuracy ci wheel clean brute staircase audit overlays soak faults engines engines-truth mutants large peers
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ calibrate: $(BIN)/python ## Fit what accelerators reach: TABLES= systems/data, P
 
 calibrate-engines: $(BIN)/python ## Fit engines to serving figures: FILES= inference.csv and others, DATE=
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.serving $(FILES) --date "$(DATE)"
+
+fidelity-serving: $(BIN)/python ## Errors of serving left out, by engine, and groups that lean, seeded: FILES=
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.serving $(FILES)
 
 calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE= (ten minutes of one core, release build)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"

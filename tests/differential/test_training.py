@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planopt.catalog.open import bundled_folder, open_catalog
+from planopt.toml import tomllib
 from planopt_reference import Facts
 from planopt_reference.facts import FactError
 from planopt_reference.training import evaluate_training
@@ -208,10 +209,18 @@ def layout(pick: Pick, table: dict[str, Any], slots: int) -> dict[str, Any]:
     }
 
 
+@cache
+def frameworks() -> list[str]:
+    """Return those that the bundled assumptions know."""
+    bundled = bundled_folder() / "assumptions" / "calibrated.toml"
+    return [*tomllib.loads(bundled.read_text(encoding="utf-8"))["frameworks"]]
+
+
 def recipe(pick: Pick) -> dict[str, Any]:
     """Make up how a model is trained."""
     lora_rank = pick([None, None, None, 8, 64])
     return {
+        "framework": pick([None, *frameworks()]),
         "seq_len": pick([None, 512, 2048, 4096, 32_768]),
         "mtp_modules": pick([None, None, 0, 1, 3]),
         "precision": pick(["bf16", "bf16", "fp16", "fp8", "fp32"]),

@@ -6,13 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from planopt.accuracy.columns import read_rows
+from planopt.accuracy.serving_rows import ServingRow
 from planopt.accuracy.training import Question, TrainingRow
 from planopt.catalog.open import bundled_folder
 from planopt_studies.fits.fidelity import classes_of, lines_of
 from planopt_studies.fits.parameters import Parameter
+from planopt_studies.fits.serving import lines_of as lines_of_serving
 from planopt_studies.fits.training import Row
+from planopt_studies.intervals import Unseen
 from planopt_studies.prepare.__main__ import prepare
 
 if TYPE_CHECKING:
@@ -64,6 +68,26 @@ def test_a_figure_is_put_in_its_own_table() -> None:
     assert of_chip.put(text, 0.7) == text.replace("0.6", "0.7")
     cited = '[trainers.one]\nsustained = { value = 0.6, source = "one" }\n'
     assert of_chip.put(cited, 0.7) == cited.replace("0.6", "0.7")
+
+
+def test_serving_counts_engines_and_names_what_leans() -> None:
+    path = bundled_folder() / "measurements" / "inference.csv"
+    row = read_rows(path, (ServingRow,))[0]
+    rows = {
+        str(place): structs.replace(row, engine="trtllm" if place else "vllm")
+        for place in range(21)
+    }
+    # Half as fast again as predicted under TensorRT-LLM, right under vLLM.
+    errors = [
+        Unseen(metric="tpot", classes=(), ratio=1.0 if key == "0" else 1 / 1.5, row=key)
+        for key in rows
+    ]
+    *lines, leans = lines_of_serving(errors, rows)
+    of = {line.split()[1]: line.split()[3:] for line in lines}
+    assert of["vllm"] == ["1", "median", "0.0%", "MAPE", "0.0%", "bias", "+0.0%"]
+    assert of["both"][:2] == of["all"][:2] == ["21", "median"]
+    assert leans.startswith("leans: trtllm ")
+    assert leans.endswith("20 rows, bias +50.0%")
 
 
 @pytest.mark.shared

@@ -193,11 +193,13 @@ def solve(linears: Mapping[str, Linear], weights: Mapping[str, Array]) -> Coordi
     return {name: found[own[name]] for name in names}
 
 
-def folds_of(fits: Sequence[EngineFit], seed: int) -> dict[tuple[str, ...], int]:
+def folds_of(
+    fits: Sequence[EngineFit], seed: int, many: int = _FOLDS
+) -> dict[tuple[str, ...], int]:
     """Assign whole groups of source, accelerator and model to folds."""
     groups = sorted({_group(row) for fit in fits for row in fit.rows.rows})
     random.Random(seed).shuffle(groups)
-    return {group: place % _FOLDS for place, group in enumerate(groups)}
+    return {group: place % many for place, group in enumerate(groups)}
 
 
 def left_out(

@@ -2,7 +2,8 @@
 
 All engines together; whole groups of source,
 accelerator and model are then left out in seeded folds, and the errors of what the fits
-had not seen are written beside the measurements: intervals are made of them.
+had not seen are written beside the measurements: intervals are made of them. Of no
+rounds engines stay as they are; without a date nothing is fitted or written.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from planopt.accuracy.validate import KINDS, predict
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, bundled_folder
 from planopt.documents.validation import Comparison
 from planopt.files import write
+from planopt_studies.documents import LEAST_ROWS
 from planopt_studies.fits.engine_fit import (
     by_its_law,
     figures,
@@ -65,6 +67,11 @@ _KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
     "exllamav2": {"half_rows": "1.0"},
 }
 _TOOL: Final = "InferenceX"
+_BOTH: Final = ("vllm", "trtllm")
+_LEANS: Final = 0.2
+"""Mean error beyond which a group of rows leans to one side."""
+_ONCE: Final = (23, 3)
+"""Seed of folds that are looked at once, and how many."""
 _ENGINE_TABLES: Final = re.compile(r"(?m)^\[engines\.[^\]]+\]\n(?:.+\n)+")
 
 
@@ -72,7 +79,7 @@ def main() -> None:
     """Fit engines to measured figures and write the assumptions."""
     parser = argparse.ArgumentParser(prog="planopt_studies.fits.serving")
     parser.add_argument("files", type=Path, nargs="+", help="measurements")
-    parser.add_argument("--date", required=True, help="of the fit, cited")
+    parser.add_argument("--date", help="of the fit, cited; without, nothing is written")
     parser.add_argument("--seed", type=int, default=7, help="of samples and folds")
     parser.add_argument("--rounds", type=int, default=4, help="of each fit at most")
     parser.add_argument(
@@ -90,22 +97,52 @@ def main() -> None:
     )
     fits, found = fit_engines(
         [each for each in rows if each.rows],
-        rounds=arguments.rounds,
+        rounds=arguments.rounds if arguments.date else 0,
         workers=arguments.workers,
     )
-    sections = [_ranges(), *(_engine(fit, closing) for fit in fits)]
-    sections.append(_usual(found[USUAL], closing))
-    replace_fitted(base, sections, begin=ENGINES_BEGIN, end=ENGINES_END)
+    if arguments.date and arguments.rounds:
+        sections = [_ranges(), *(_engine(fit, closing) for fit in fits)]
+        sections.append(_usual(found[USUAL], closing))
+        replace_fitted(base, sections, begin=ENGINES_BEGIN, end=ENGINES_END)
+    by_id = {row.id: row for row in measured.rows}
     folds = folds_of(fits, arguments.seed)
     errors = left_out(fits, folds) + by_its_law(measured.rows_of("llama-cpp"))
-    print(*whole_tools(fits, folds), sep="\n")
-    judgements = judged_by_others(errors)
+    print(*lines_of(errors, by_id), sep="\n", flush=True)
+    print(*whole_tools(fits, folds), sep="\n", flush=True)
     if arguments.left_out:
         write(arguments.left_out, _as_csv(errors))
+    if not arguments.date:
+        once = left_out(fits, folds_of(fits, *_ONCE))
+        print("looked at once:", *lines_of(once, by_id), sep="\n")
+        return
+    judgements = judged_by_others(errors)
     errors += _any_engine(arguments.files, base)
     path = bundled_folder() / "measurements" / "serving-residuals.toml"
-    by_id = {row.id: row for row in measured.rows}
     write_residuals(path, errors, by_id, judgements, arguments)
+
+
+def lines_of(errors: Iterable[Unseen], rows: Mapping[str, ServingRow]) -> list[str]:
+    """Return errors by metric and engine, and groups that lean to one side."""
+    of: dict[tuple[str, str], list[float]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for each in errors:
+        row, off = rows[each.row], 1 / each.ratio - 1
+        names = [row.engine, EVERYTHING, *(["both"] if row.engine in _BOTH else ())]
+        for name in names:
+            of[each.metric, name].append(off)
+        if each.metric == "tpot":
+            kind = (row.engine, row.model, row.accelerator, row.weight_format)
+            groups[kind].append(off)
+    lines = [
+        f"{metric:10} {name:12} n {len(own):5} median {median(map(abs, own)):6.1%} "
+        f"MAPE {fmean(map(abs, own)):6.1%} bias {fmean(own):+6.1%}"
+        for (metric, name), own in sorted(of.items())
+    ]
+    return lines + [
+        f"leans: {' '.join(kind)}: {len(own)} rows, bias {fmean(own):+.1%}"
+        for kind, own in sorted(groups.items())
+        if len(own) >= LEAST_ROWS and abs(fmean(own)) > _LEANS
+    ]
 
 
 def whole_tools(

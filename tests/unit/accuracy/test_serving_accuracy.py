@@ -307,3 +307,23 @@ def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None
     # One stage reads the weights again for each chunk; of four, three work meanwhile.
     assert seconds("chunks", 4096, 1) > seconds("whole", 4096, 1)
     assert seconds("chunks", 4096, 4) < seconds("whole", 4096, 4) / 2
+
+
+@pytest.mark.shared
+def test_experts_run_the_kernels_that_their_script_starts(shared: Path) -> None:
+    rows, _ = prepare(shared / "validation" / "serving_silicon.csv")
+    # dsr1_fp8_b200_trt.sh has moe_config backend TRTLLM: with DEEPGEMM, 1.26.
+    chosen = [
+        row
+        for row in rows
+        if isinstance(row, ServingRow)
+        and row.id.startswith("dsr1_b200_trtllm_fp8_agg")
+        and (row.tp, row.ep, row.not_judged) == (8, 1, "")
+    ]
+    found = [
+        each.predicted / each.measured
+        for each in predict_serving(chosen, "calibrated")
+        if isinstance(each, Comparison) and each.metric == "tpot"
+    ]
+    assert len(found) == 15
+    assert 0.9 < fmean(found) < 1.1
