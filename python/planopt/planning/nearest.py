@@ -99,7 +99,7 @@ SAID = {
 def why_no_purchase(question: ServingQuestion, purchase: Purchase) -> Infeasibility:
     """Say why nothing that can be bought serves it, and what is nearest."""
     binding = tuple(_conflict(question))
-    nearest, cut = _in_time(question, _nearest_changes(question))
+    nearest, cut = _in_time(question, [_nearest_changes(question)])
     note = "; ".join(filter(None, (cut, unproven(purchase), _closest(question))))
     return Infeasibility(binding=binding, nearest=nearest, note=note or None)
 
@@ -553,30 +553,28 @@ def _limit_of_run(problem: TrainingProblem, name: str) -> str:
 
 def _changes_of_run(
     question: TrainingQuestion, fastest: TrainingBuild | None
-) -> Iterator[Change]:
+) -> Iterator[Iterator[Change]]:
     """Propose changes, each asked again and found to have a plan."""
     problem, drops = question.problem, _drops_of_run(question)
 
-    def without(*names: str) -> Iterator[Change]:
-        for name in names:
-            if name in drops:
-                yield from _asked(question, drops[name])
+    def without(*names: str) -> Iterator[Iterator[Change]]:
+        return (_asked(question, drops[name]) for name in names if name in drops)
 
     if problem.deadline_seconds is not None:
-        yield from _later(question, fastest)
-    yield from _more_money(question, SAME)
+        yield _later(question, fastest)
+    yield _more_money(question, SAME)
     yield from without("power", "racks", "stock", "redundancy", "confidence", "places")
     if problem.rented:
         note = "a cluster that is still there after the run"
-        yield from _asked(question, Edit({"procurement": "buy"}, note, (*ANYWHERE,)))
-    yield from _more_accelerators(question)
+        yield _asked(question, Edit({"procurement": "buy"}, note, (*ANYWHERE,)))
+    yield _more_accelerators(question)
     if problem.accelerators:
-        yield from _other_accelerators(question)
+        yield _other_accelerators(question)
     yield from without("hosts", "networks", "evidence", "datacenter")
     if problem.precision is None:
         note = "changes the numerics of training: check its quality"
-        yield from _asked(question, Edit({"precision": "fp8"}, note))
-    yield from _larger_batch(question)
+        yield _asked(question, Edit({"precision": "fp8"}, note))
+    yield _larger_batch(question)
 
 
 def _larger_batch(question: TrainingQuestion) -> Iterator[Change]:
@@ -639,12 +637,18 @@ def _other_accelerators(question: TrainingQuestion) -> Iterator[Change]:
 
 
 def _in_time(
-    question: AnyQuestion, changes: Iterator[Change]
+    question: AnyQuestion, proposals: Iterable[Iterator[Change]]
 ) -> tuple[tuple[Change, ...], str]:
-    """Take changes while there is time, and say so where that was over first."""
+    """Take changes while there is time, and say so where that was over first.
+
+    Of proposals that no change came of only the first is asked without time.
+    """
     taken = []
-    for change in changes:
-        taken.append(change)
+    for proposal in proposals:
+        for change in proposal:
+            taken.append(change)
+            if not question.seconds_left:
+                break
         if not question.seconds_left:
             break
     return tuple(taken), "" if question.seconds_left else CUT_SHORT
