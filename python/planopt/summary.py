@@ -234,7 +234,7 @@ _CAUSES = ("compute", "memory", "communication", "offload", "host", "waiting")
 def with_time_parts(of: Deployment, percentile: str | None) -> Deployment:
     """Say what the time of a token consists of, up to the percentile that is judged."""
     decode, judged = of.evaluation.decode, of.evaluation.tpot_seconds
-    if not decode.tpot_seconds or not decode.step_seconds:
+    if not decode.tpot_seconds or not decode.step_seconds or of.chain:
         return of
     # Steps of a token: two where batches take turns, a part of one where it is drafted.
     steps = decode.tpot_seconds / decode.step_seconds

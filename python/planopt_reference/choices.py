@@ -107,6 +107,12 @@ def part_mismatches(
     field: str, table: Mapping[str, Any], request: Mapping[str, Any], facts: Facts
 ) -> Iterator[Mismatch]:
     """Check that a deployment is made of parts that its request allows."""
+    if table.get("chain"):
+        for part in table["chain"]:
+            own = {**table["hardware"], "host": part["host"]}
+            one = {"candidate": part, "hardware": own}
+            yield from part_mismatches(field, one, request, facts)
+        return
     hardware, card = table["hardware"], table["candidate"]["accelerator"]
     named = {card, card.partition("@")[0]}
     # A card below its power is allowed by its name, and by what it is without a limit.

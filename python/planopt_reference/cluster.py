@@ -251,7 +251,9 @@ class HostSet:
     ) -> Iterator[Line]:
         """Yield what stands around the hosts, and what all `parts` are carried for."""
         hosts = self.all_hosts - min(self.all_hosts, self.owned.get("hosts", 0))
-        accelerators = self.present * hosts // self.all_hosts
+        # Cards in the host of another set are told here, and it there.
+        all_hosts, present = self.all_hosts, self.present
+        accelerators = present * hosts // all_hosts if all_hosts else present
         yield from rack_lines(
             facts,
             self.card,

@@ -9,9 +9,10 @@ from planopt_reference.certainty import kind, share
 from planopt_reference.layout import Table, configuration, hardware_and_ranks
 from planopt_reference.limits import Deployment
 from planopt_reference.mismatch import Mismatch, compared
+from planopt_reference.neighbours import bought_chain
 from planopt_reference.pools import unit_of
-from planopt_reference.promises import sessions_of, supplied
-from planopt_reference.purchase import unit
+from planopt_reference.promises import cards_of, sessions_of, supplied
+from planopt_reference.purchase import Unit, unit
 from planopt_reference.rent import is_offer
 from planopt_reference.serving import evaluate_serving
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from planopt_reference.cluster import Cluster
     from planopt_reference.facts import Facts
-    from planopt_reference.purchase import Unit
 
 _CATALOG: Final = "recomputed from the catalogs"
 
@@ -45,6 +45,8 @@ def recomputed(
     ValueError
         If its candidate is rejected, or its replicas are in no whole units.
     """
+    if table.get("chain"):
+        return _chained(table, request, facts)
     candidate, hardware = table["candidate"], table["hardware"]
     units, replicas = table["units"], table["replicas"]
     if units < 1 or replicas < 1 or replicas % units:
@@ -94,6 +96,68 @@ def recomputed(
         sessions=sessions_of(table),
         supplied=supplied(table),
     )
+
+
+def _chained(table: Table, request: Table, facts: Facts) -> Deployment:
+    """Evaluate a chain of cards that are not alike again: all of them are one unit."""
+    chain, replicas = bought_chain(table, request, facts), table["replicas"]
+    if table["units"] != 1 or replicas < 1:
+        message = "chains of unlike cards are bought as one unit"
+        raise ValueError(message)
+    all_of_it = chain.cluster
+    return Deployment(
+        evaluation=chain.evaluation,
+        role="colocated",
+        unit=Unit(
+            lines=all_of_it.lines,
+            replicas=replicas,
+            hosts=all_of_it.hosts,
+            accelerators=all_of_it.accelerators,
+            switch=None,
+            power_watts=all_of_it.power_watts,
+            rack_units=all_of_it.rack_units,
+        ),
+        units=1,
+        replicas=replicas,
+        in_flight=table["candidate"]["in_flight"],
+        batch=table["candidate"]["batch"],
+        overlap="none",
+        slower=1.0,
+        sessions=0,
+        supplied=supplied(table),
+    )
+
+
+def chain_mismatches(
+    field: str, table: Table, deployment: Deployment
+) -> Iterator[Mismatch]:
+    """Compare what is said of a chain as a whole with its parts."""
+    hardware, parts, bought = table["hardware"], table["chain"], deployment.unit
+    hosts = "+".join(sorted({each["host"] for each in parts}))
+    switches = [line for line in bought.lines if line.kind == "switch"]
+    expected = {
+        "host": hosts,
+        "hosts": bought.hosts,
+        "rack_units": bought.rack_units,
+        "nics_per_host": int(bought.hosts > 1),
+        "switch": switches[0].id if switches else None,
+        "switch_count": sum(line.quantity for line in switches),
+        "switch_port_blocks": 0,
+        "link": None,
+        "terms": None,
+        "goodput": None,
+        "owned": None,
+    }
+    for name, value in expected.items():
+        place = f"{field}.hardware.{name}"
+        yield from compared(place, hardware.get(name), value, _CATALOG)
+    place = f"{field}.evaluation.time_parts"
+    told = list(table["evaluation"].get("time_parts") or ())
+    yield from compared(place, told, [], "nobody divides its stages' time")
+    card = table["candidate"]["accelerator"]
+    named = "+".join(sorted(cards_of(table)))
+    place = f"{field}.candidate.accelerator"
+    yield from compared(place, card, named, "the kinds of its chain")
 
 
 def hardware_mismatches(

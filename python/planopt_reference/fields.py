@@ -194,6 +194,7 @@ FIELDS: Final[dict[str, Mark]] = {
     "deployments[].units": "verified",
     "deployments[].replicas": "verified",
     "deployments[].candidate": "checked",
+    "deployments[].chain": "checked",
     "deployments[].hardware": "checked",
     "deployments[].hardware.hosts": "verified",
     "deployments[].hardware.goodput": "verified",

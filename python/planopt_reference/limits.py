@@ -224,7 +224,8 @@ def _stock_mismatches(
         card = one.unit.accelerator
         bought[card] += one.accelerators
         for line in one.unit.lines:
-            part = card if line.kind == "accelerator" else line.id
+            # Of cards that are not alike each is told by its line.
+            part = card if card and line.kind == "accelerator" else line.id
             if line.owned:
                 owned[part] += one.units * line.quantity
                 bought[part] -= one.units * line.quantity * (part == card)

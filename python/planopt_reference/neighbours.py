@@ -159,12 +159,16 @@ def _bought(plan: Table, facts: Facts) -> Iterator[Mismatch]:
         return
     again = "the parts and what joins them"
     yield from compared_money("price_usd", plan["price_usd"], bought.price, again)
+    for name in ("power_watts", "rack_units"):
+        yield from compared(name, plan[name], getattr(bought, name), again)
     bill = plan["bill_of_materials"]
     yield from bill_mismatches("bill_of_materials", bill, bought.lines)
 
 
 def _joined(kinds: Sequence[Table], facts: Facts) -> Cluster:
     network, *others = {kind["network"] for kind in kinds}
+    if network is None:
+        return _in_one_host(kinds, facts)
     if others:
         message = "several networks join nobody with the others"
         raise PurchaseError(message)
@@ -180,20 +184,60 @@ def _joined(kinds: Sequence[Table], facts: Facts) -> Cluster:
     return joined(facts, sets, network, 1, stores=False)
 
 
+def _in_one_host(kinds: Sequence[Table], facts: Facts) -> Cluster:
+    """Put cards of several kinds into one host, which has to take all of them."""
+    host, *others = {kind["host"] for kind in kinds}
+    cards = [(facts.accelerator(kind["id"]), kind["machines"]) for kind in kinds]
+    whole = facts.host(host)
+    many = sum(number for _, number in cards)
+    widths = [card.card_slots and card.card_slots * number for card, number in cards]
+    drawn = [card.power and card.power * number for card, number in cards]
+    room, supply = whole.card_slots, whole.power_supply
+    wide = sum(each or 0 for each in widths)
+    used = whole.power + sum(each or 0.0 for each in drawn)
+    limited = facts.assumptions.host_limits
+    if (
+        others
+        or many > whole.slots
+        or (limited and room and None not in widths and wide > room)
+        or (limited and supply and None not in drawn and used > supply)
+    ):
+        message = f"{host} does not take {many} such cards"
+        raise PurchaseError(message)
+    sets = [
+        HostSet(
+            card=card,
+            machine=facts.host_for(host, card.id),
+            accelerators=number,
+            hosts=int(place == 0),
+        )
+        for place, (card, number) in enumerate(cards)
+    ]
+    return joined(facts, sets, None, 0, stores=False)
+
+
 def _machine(
     kind: Table, plan: Table, asked: Table, facts: Facts, stages: int
 ) -> Machine:
     card = facts.accelerator(kind["id"])
-    host = facts.host_for(kind["host"], kind["id"], 1)
-    network = facts.network(kind["network"])
-    links = fabric(facts, card, host, network, nics_per_host=1, t=1, p=stages)
+    if kind["network"] is None:
+        # Cards of one host meet over its slots.
+        host = facts.host_for(kind["host"], kind["id"])
+        links = fabric(facts, card, host, None, nics_per_host=0, t=1, p=1)
+        rate, latency = links.pcie_bandwidth, links.pcie_latency
+        uplink = Uplink(up=rate, down=rate, latency=latency)
+    else:
+        host = facts.host_for(kind["host"], kind["id"], 1)
+        network = facts.network(kind["network"])
+        links = fabric(facts, card, host, network, nics_per_host=1, t=1, p=stages)
+        uplink = uplink_of(facts, links)
     table = facts.assumptions.reached.table["islands"]
     kv = None if plan["kv"] == "fp16" else plan["kv"]
     rank = Rank(card, facts.assumptions, plan["weights"], kv, 1)
     return Machine(
         rank=rank,
         links=links,
-        uplink=uplink_of(facts, links),
+        uplink=uplink,
         disk=host.disk_bandwidth or quantity(table["disk"], "bytes/s"),
         hop_overhead=facts.assumptions.reached.engine.hop_overhead,
         cost=machine_cost(facts, kind, 1, asked["neighbours"]),
@@ -247,6 +291,104 @@ def _memory(
     return {**table, "total_bytes": total, "capacity_bytes": capacity}
 
 
+# Section 6, step.
+def _pace(
+    chain: Chain, batch: int, prompt: int, context: int, copied: Sequence[float]
+) -> tuple[float, float, float]:
+    """Return the seconds of a token's way, of a step, and that a prompt holds up."""
+    decode, n = Step(decoding=batch, context=context), len(chain.stages)
+    turn, stages = chain.turn(decode), chain.seconds(decode)
+    lines = [*chain.busy(batch), 0.0]
+    slowest = max(
+        max(own, line + copy)
+        for own, line, copy in zip(stages, lines, copied, strict=True)
+    )
+    read, ways = chain.seconds(Step(chunk=prompt)), [*chain.busy(prompt), 0.0]
+    reading = max(
+        max(own, line + copy * prompt / batch)
+        for own, line, copy in zip(read, ways, copied, strict=True)
+    )
+    return turn, max(turn, n * slowest), reading
+
+
+@dataclass(frozen=True)
+class Bought:
+    """A chain of cards that are not alike, and what is bought for it."""
+
+    evaluation: dict[str, Any]
+    cluster: Cluster
+
+
+# Sections 6 and 7, where nobody leaves; section 9, what it costs.
+def bought_chain(table: Table, request: Table, facts: Facts) -> Bought:
+    """Compute a deployment whose cards are not alike from who holds which layers."""
+    parts, hardware, of = table["chain"], table["hardware"], table["candidate"]
+    named = [(each["accelerator"], each["host"]) for each in parts]
+    kinds = sorted(set(named))
+    n, batch, replicas = len(parts), of["batch"], table["replicas"]
+    if of["pp"] != n or of["in_flight"] != n:
+        message = f"{n} stages have as many micro-batches"
+        raise ValueError(message)
+    machines = [
+        {
+            "id": card,
+            "host": host,
+            "network": hardware.get("network"),
+            "machines": replicas * named.count((card, host)),
+        }
+        for card, host in kinds
+    ]
+    said = {"name": request["model"], "kv_heads": request.get("kv_heads")}
+    asked = {"model": said, "neighbours": {"machines": machines}}
+    plan = {
+        "weights": of["weights"],
+        "kv": of["kv"],
+        "question": {"asked": asked, "architecture": request.get("architecture")},
+    }
+    model = model_of(plan, facts)
+    of_kind = [_machine(kind, plan, asked, facts, n) for kind in machines]
+    at, cut = 0, []
+    for each in parts:
+        cut.append({"first_layer": at, "layers": each["layers"]})
+        at += each["layers"]
+    chain = Chain(
+        model=model,
+        machines=[of_kind[kinds.index(one)] for one in named],
+        stages=_stages(model, {"stages": cut}),
+    )
+    prompt, context = request["prompt_tokens"], request["context_tokens"]
+    memory = [_memory(chain, index, batch, n, context) for index in range(n)]
+    turn, step, reading = _pace(chain, batch, prompt, context, [0.0] * n)
+    answer = step * request["output_tokens"] / (batch * n)
+    served = answer / (answer + reading) / step
+    decode = dict.fromkeys(_OF_A_STEP) | {
+        "step_seconds": step,
+        "waiting_seconds": step - turn,
+        "tpot_seconds": 1 / served,
+        "tokens_per_second_per_user": served,
+        "tokens_per_second": batch * n * served,
+    }
+    evaluation = {
+        "feasible": True,
+        "rejections": [],
+        "memory": max(memory, key=lambda one: one["total_bytes"]),
+        "decode": decode,
+        "prefill": {"seconds": chain.turn(Step(chunk=prompt))},
+        "mixed": None,
+        "kv_capacity_tokens": None,
+        "messages": None,
+        "hosts": n if hardware.get("network") else 1,
+        "accelerators": n,
+    }
+    return Bought(evaluation, _joined(machines, facts))
+
+
+_OF_A_STEP = (
+    *("compute_seconds", "memory_seconds", "communication_seconds"),
+    *("offload_seconds", "host_seconds"),
+)
+
+
 # Section 6, step; section 7; section 8.
 def _computed(plan: Table, chains: Table, facts: Facts) -> dict[str, Any]:
     """Return the figures of chains, from what each machine holds and how it stays."""
@@ -271,23 +413,13 @@ def _computed(plan: Table, chains: Table, facts: Facts) -> dict[str, Any]:
     output = plan["output_tokens"]
     memory = [_memory(chain, at, batch, n, context) for at in range(n)]
     decode = Step(decoding=batch, context=context)
-    turn, stages = chain.turn(decode), chain.seconds(decode)
+    stages = chain.seconds(decode)
     copies = chains["recovery"] == "copies"
     copied = [
         own["kv_cache_bytes"] / n / context / machine.uplink.up if copies else 0.0
         for own, machine in zip(memory, chain.machines, strict=True)
     ]
-    lines = [*chain.busy(batch), 0.0]
-    slowest = max(
-        max(own, line + copy)
-        for own, line, copy in zip(stages, lines, copied, strict=True)
-    )
-    step = max(turn, n * slowest)
-    read, ways = chain.seconds(Step(chunk=prompt)), [*chain.busy(prompt), 0.0]
-    reading = max(
-        max(own, line + copy * prompt / batch)
-        for own, line, copy in zip(read, ways, copied, strict=True)
-    )
+    turn, step, reading = _pace(chain, batch, prompt, context, copied)
     cached = prompt + output / 2
     again = chain.seconds(Step(chunk=cached))
     sent = [0.0, *chain.busy(cached)]

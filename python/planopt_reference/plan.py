@@ -25,6 +25,7 @@ from planopt_reference.cost import (
     rent_usd_per_hour,
 )
 from planopt_reference.deployment import (
+    chain_mismatches,
     hardware_mismatches,
     link_mismatches,
     recomputed,
@@ -50,7 +51,7 @@ from planopt_reference.pools import (
     pool_mismatches,
     way_mismatches,
 )
-from planopt_reference.promises import promise_mismatches
+from planopt_reference.promises import cards_of, promise_mismatches
 from planopt_reference.purchase import PurchaseError, merged
 from planopt_reference.question import (
     latency_mismatches,
@@ -261,9 +262,10 @@ def _mismatches(plan: Document, request: Document, facts: Facts) -> Iterator[Mis
             found += latency_mismatches(
                 f"{field}.evaluation", table["evaluation"], deployment.evaluation
             )
-            found += time_mismatches(
-                f"{field}.evaluation", table["evaluation"], request.get("percentile")
-            )
+            if not table.get("chain"):
+                at = request.get("percentile")
+                told = table["evaluation"]
+                found += time_mismatches(f"{field}.evaluation", told, at)
         except _NOT_RECOMPUTABLE as error:
             yield Mismatch(field, "a deployment", "recomputable", _told(error))
             continue
@@ -296,12 +298,11 @@ def _certainty_mismatches(
     facts: Facts,
 ) -> Iterator[Mismatch]:
     """Check how sure the plan says it is; of a load that was simulated."""
-    cards = [table["candidate"]["accelerator"] for table in plan["deployments"]]
+    cards = [cards_of(table) for table in plan["deployments"]]
     on = {
-        name: [
-            one for one, card in zip(deployments, cards, strict=True) if card == name
-        ]
-        for name in cards
+        name: [one for one, its in zip(deployments, cards, strict=True) if name in its]
+        for names in cards
+        for name in names
     }
     asked = request.get("throughput_tokens_per_second")
     each = attrgetter("tokens_per_second_per_replica")
@@ -353,7 +354,9 @@ def _deployment_mismatches(
     yield from _unit_cost_mismatches(
         f"{field}.evaluation", evaluation, deployment, facts
     )
-    if together is None:
+    if table.get("chain"):
+        yield from chain_mismatches(field, table, deployment)
+    elif together is None:
         yield from hardware_mismatches(f"{field}.hardware", table, deployment, facts)
     else:
         yield from pool_mismatches(field, table, together)

@@ -75,6 +75,12 @@ def delivered(request: Document, one: Document) -> float:
     return max(float(waits.get(part, 0.0)) for part in parts)
 
 
+def cards_of(one: Document) -> list[str]:
+    """Return the accelerators of a deployment, by kind."""
+    parts = one.get("chain") or [one["candidate"]]
+    return list(dict.fromkeys(each["accelerator"] for each in parts))
+
+
 def judged_tpot(percentile: str | None, evaluation: Document) -> float:
     """Return the time per output token that a plan promises."""
     at = (evaluation.get("tpot_seconds") or {}).get(percentile) if percentile else None

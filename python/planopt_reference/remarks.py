@@ -125,7 +125,9 @@ def serving_remarks(plan: Document, request: Document, facts: Facts) -> Iterator
     for index, table in enumerate(deployments):
         yield from interval_mismatches(f"deployments[{index}]", table, request, facts)
     known = [
-        kind(facts, request, table["candidate"]["accelerator"]) for table in deployments
+        kind(facts, request, table["candidate"]["accelerator"])
+        for table in deployments
+        if not table.get("chain")  # nothing is known of their errors together
     ]
     is_measured = request["assumptions"] == _MEASURED
     if known and is_measured and not is_of_pools(deployments):
@@ -144,7 +146,8 @@ def interval_mismatches(
 ) -> Iterator[Mismatch]:
     """Compute the intervals of a deployment that serves again."""
     stated = dict(table["evaluation"].get("intervals") or {})
-    expected = _serving_intervals(table, request, facts)
+    chained = bool(table.get("chain"))
+    expected = {} if chained else _serving_intervals(table, request, facts)
     stated.pop("ttft_seconds", None)  # of what was simulated
     if table.get("role") in ("prefill", "decode"):  # says what is its own
         expected = {name: each for name, each in expected.items() if name in stated}

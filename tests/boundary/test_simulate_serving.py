@@ -137,3 +137,32 @@ def test_all_that_is_wrong_with_a_load_is_told_at_once() -> None:
         "--concurrency",
         "--prefix-hit-rate",
     }
+
+
+@pytest.mark.parametrize("place", [{"network": "ethernet-10g"}, {"host": "pcie-8gpu"}])
+def test_a_chain_of_like_cards_is_a_pipeline(place: dict[str, str]) -> None:
+    """Steps, ways and caches are the same, over a network and in one host."""
+    in_one_host = "host" in place
+    kind = {"id": "rtx-4090", "machines": 4, "accelerators": 1}
+    (network,) = place.values()
+    chain = {
+        "machines": [{**kind, "network": network, "in_one_host": in_one_host}],
+        "stages": [(0, 20)] * 4,
+        "chains": 1,
+    }
+    layout = {"accelerator": "rtx-4090", "tp": 1, "pp": 4, "in_flight": 4}
+    hosts = {} if in_one_host else {"hosts": 4}
+    asked = {"weights": "int4", **layout, **place, **hosts}
+    run = {"requests": 100, "warm_up": 10}
+    one, other = (
+        simulate(closed(16), run, **asked, **more) for more in ({}, {"chain": chain})
+    )
+    assert one["engines"] == other["engines"]
+    for name in ("ttft_seconds", "tpot_seconds"):
+        for at, seconds in one["report"][name].items():
+            assert math.isclose(seconds, other["report"][name][at], rel_tol=1e-9)
+    wrong = {**chain, "stages": [(0, 20), (0, 20), (0, 20), (1, 20)]}
+    with pytest.raises(InputError):
+        simulate(closed(16), run, **asked, chain=wrong)
+    with pytest.raises(InputError):
+        simulate(closed(16), run, **asked, chain={**chain, "stages": [(0, 20)] * 3})

@@ -76,6 +76,12 @@ class Sides:
         """Hosts with room and power for one of an accelerator: others are refused."""
         return [host for host in self.ids("hosts") if self._holds(host, accelerator)]
 
+    def networks_of(self, accelerator: str) -> list[str]:
+        """Networks whose NICs hosts of an accelerator have slots for."""
+        own = self.reference.accelerator(accelerator).pcie_generation or 0
+        of_all = {id_: self.reference.network(id_) for id_ in self.ids("networks")}
+        return [id_ for id_, net in of_all.items() if net.nic.pcie_generation <= own]
+
     def _holds(self, host: str, accelerator: str) -> bool:
         try:
             self.reference.host_for(host, accelerator)
@@ -179,7 +185,7 @@ def candidate(pick: Pick, side: Sides, model: str | None = None) -> dict[str, An
         "model": model,
         "accelerator": accelerator,
         "host": host,
-        "network": pick([*side.ids("networks"), None]),
+        "network": pick([*side.networks_of(accelerator), None]),
         "nics_per_host": pick([1, 1, 2, 4, 8]),
         "tp": _often(pick, divisors, range(1, 33)),
         **_groups(pick, whole=stateful or _has_an_indexer(side, model)),
@@ -261,11 +267,8 @@ def on_sale(pick: Pick, side: Sides) -> dict[str, Any]:
     accelerator, host = pick(side.fits)
     nics = side.reference.host(host).nics
     asked = candidate(pick, side)
-    # Whoever asks what is evaluated may join what cannot be bought so.
-    if network := asked["network"]:
-        needed = side.reference.network(network).nic.pcie_generation
-        if (side.reference.accelerator(accelerator).pcie_generation or 0) < needed:
-            asked["network"] = "ethernet-100g-cx5"
+    if asked["network"] not in side.networks_of(accelerator):
+        asked["network"] = "ethernet-100g-cx5"
     model = asked["model"]
     whole = side.carries_a_state(model) or _has_an_indexer(side, model)
     return {

@@ -87,6 +87,12 @@ class Sides:
     def ids(self, kind: str) -> list[str]:
         return [entity.id for entity in self.core.list(kind)]
 
+    def networks_of(self, accelerator: str) -> list[str]:
+        """Networks whose NICs hosts of an accelerator have slots for."""
+        own = self.reference.accelerator(accelerator).pcie_generation or 0
+        of_all = {id_: self.reference.network(id_) for id_ in self.ids("networks")}
+        return [id_ for id_, net in of_all.items() if net.nic.pcie_generation <= own]
+
     def hosts_for(self, accelerator: str) -> list[str]:
         """Hosts with room and power for one of an accelerator, mostly an HGX host."""
         fit = [host for host in self.ids("hosts") if self._holds(host, accelerator)]
@@ -141,7 +147,7 @@ def hardware(pick: Pick, side: Sides) -> dict[str, Any]:
     asked = {
         "accelerator": accelerator,
         "host": pick(side.hosts_for(accelerator)),
-        "network": _often(pick, side.ids("networks"), [None]),
+        "network": _often(pick, side.networks_of(accelerator), [None]),
         "nics_per_host": pick([1, 2, 4, 8]),
     }
     host = side.reference.host_for(asked["host"], accelerator)

@@ -8,6 +8,7 @@ import pytest
 
 import planopt
 from planopt.catalog.open import open_catalog
+from planopt.errors import InputError
 
 TWO_CARDS: dict[str, Any] = {
     "model": "llama-3.1-70b",
@@ -90,3 +91,17 @@ def test_a_percentile_is_promised_on_no_marketplace_unless_asked() -> None:
     assert "vast" in left_out.names
     anybody = planopt.solve(**asked, provider_class="any")
     assert (anybody.cost.usd_per_hour or 0.0) < (plan.cost.usd_per_hour or 0.0)
+
+
+def test_a_nic_that_no_slot_takes_is_refused() -> None:
+    """800 Gbit/s need PCIe 6: cards of an older one were evaluated over it."""
+    asked: dict[str, Any] = {"model": "llama-3.1-405b", "tp": 8, "pp": 2}
+    asked["network"] = "ethernet-800g"
+    with pytest.raises(InputError) as refused:
+        planopt.evaluate(accelerator="h100-sxm", **asked)
+    (problem,) = refused.value.diagnostics
+    assert (problem.code, problem.field) == ("E004", "--network")
+    assert "PCIe 6" in problem.message
+    assert "ethernet-400g" in (problem.accepted or "")
+    assert "800g" not in (problem.accepted or "")
+    assert planopt.evaluate(accelerator="b300", **asked).feasible

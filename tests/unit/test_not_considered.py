@@ -34,7 +34,8 @@ def test_less_power_is_considered_where_power_is_short() -> None:
 @pytest.mark.parametrize(
     ("there", "told"),
     [
-        ({"stock": {"rtx-5090": 3, "rtx-4090": 3}}, True),
+        ({"stock": {"rtx-5090": 3, "rtx-4090": 3}}, False),
+        ({"stock": {"rtx-5090": 3, "rtx-4090": 3}, "redundancy": 1}, True),
         ({"own": "2xrtx-5090,2xrtx-4090"}, True),
         ({"own": "2xrtx-5090"}, False),
     ],

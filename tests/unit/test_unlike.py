@@ -1,4 +1,4 @@
-"""Chains of unlike cards, where no replica of like ones will do."""
+"""Chains of unlike cards, where they are cheaper than replicas of like ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ import pytest
 
 import planopt
 from planopt.catalog.open import open_for
+from planopt.errors import InputError
+from planopt.exchange.export import export
 from planopt.options import Asked
 from planopt.planning.pipeline import Serving
-from planopt.planning.unlike import unlike
+from planopt.planning.space import CHAINS, UNLIKE
+from planopt.planning.unlike import or_chain
+from planopt.procurement.problem import Purchase
 from planopt.procurement.solver import Solver
 from planopt.report.plan import render_plan
+from planopt.summary import made_from, summed_up
 
 CARDS = {"rtx-5090": 3, "rtx-4090": 3}
 ASKED: dict[str, Any] = {
@@ -27,40 +32,89 @@ ASKED: dict[str, Any] = {
     "stock": {**CARDS, "rtx-5060-ti-16": 0},
     "time_limit": "300s",
 }
+SERVED = {name: ASKED[name] for name in ("model", "weights", "target")}
+ONE_NETWORK = {**ASKED, "network": "ethernet-10g"}
+WAITING = {name: value for name, value in ONE_NETWORK.items() if name != "load"}
+
+
+def leaves_out(plan: planopt.Plan) -> set[str]:
+    assert plan.search.space is not None
+    return {each.what for each in plan.search.space.restrictions}
+
+
+def is_chain(plan: planopt.Plan) -> bool:
+    return any(each.chain for each in plan.deployments)
+
+
+@pytest.fixture(scope="module")
+def chain() -> planopt.Plan:
+    return planopt.solve(**ASKED)
+
+
+def test_three_of_each_serve_what_neither_kind_holds(chain: planopt.Plan) -> None:
+    plan = chain
+    assert plan.status == "optimal"
+    assert plan.bound_usd == plan.price_usd
+    (deployment,) = plan.deployments
+    assert deployment.candidate.accelerator == "rtx-4090+rtx-5090"
+    assert sum(each.layers for each in deployment.chain) == 80
+    counted = {line.id: line.quantity for line in plan.bill_of_materials}
+    assert {card: counted[card] for card in CARDS} == CARDS
+    # What is bought is what `--own` lays out.
+    network = deployment.hardware.network
+    owned = planopt.serve_neighbours(
+        neighbours=f"3xrtx-4090,3xrtx-5090,{network}", **SERVED
+    )
+    assert owned.price_usd == plan.price_usd
+    assert owned.best is not None
+    speed = deployment.evaluation.decode.tokens_per_second_per_user
+    assert owned.best.tokens_per_second_per_user_served == speed
+    # It says what it covers, and shows who holds what.
+    assert plan.search.space is not None
+    assert CHAINS in plan.search.space.text
+    assert UNLIKE not in leaves_out(plan)
+    assert "layers on rtx-5090" in str(render_plan(plan))
+    assert planopt.verify(plan)
+    with pytest.raises(InputError, match="not alike"):
+        export(plan, "vllm")
+
+
+def _told(plan: planopt.Plan, **changes: Any) -> planopt.Plan:
+    (deployment,) = plan.deployments
+    told = msgspec.structs.replace(deployment, **changes)
+    return msgspec.structs.replace(plan, deployments=(told,))
+
+
+def test_no_forged_chain_is_verified(chain: planopt.Plan) -> None:
+    (of,) = chain.deployments
+    other = {"rtx-5090": "rtx-4090", "rtx-4090": "rtx-5090"}
+    first, second, *rest = of.chain
+    more = msgspec.structs.replace(first, layers=first.layers + 1)
+    less = msgspec.structs.replace(second, layers=second.layers - 1)
+    swapped = msgspec.structs.replace(first, accelerator=other[first.accelerator])
+    hardware = msgspec.structs.replace(of.hardware, network="ethernet-25g-cx4")
+    for changes in (
+        {"chain": (more, less, *rest)},
+        {"chain": (swapped, second, *rest)},
+        {"chain": (second, *rest)},
+        {"chain": ()},
+        {"hardware": hardware},
+        {"replicas": 2},
+    ):
+        assert not planopt.verify(_told(chain, **changes)), changes
+    for price in (chain.price_usd, 1.0):
+        cheaper = (price or 0.0) - 100
+        assert not planopt.verify(msgspec.structs.replace(chain, price_usd=cheaper))
+
+
 NETWORKS = "ethernet-10g,ethernet-25g-cx4"
 
 
-def chain_of(plan: planopt.Plan) -> Any:
-    why = plan.infeasibility
-    return None if why is None else why.chain
-
-
-def test_three_of_each_serve_what_neither_kind_holds() -> None:
-    plan = planopt.solve(**ASKED)
-    chain = chain_of(plan)
-    assert plan.deployments == ()
-    assert chain.options == {"own": "3xrtx-4090,3xrtx-5090,ethernet-1g"}
-    assert chain.tokens_per_second_per_user >= 5
-    assert "of unlike cards: see 1" in str(render_plan(plan))
-    # What is told is what `--own` lays out and `verify` computes.
-    owned = planopt.serve_neighbours(
-        neighbours=chain.options["own"],
-        **{name: ASKED[name] for name in ("model", "weights", "target")},
-    )
-    assert owned.price_usd == chain.price_usd
-    assert owned.price_usd == pytest.approx(
-        sum(line.price_usd or 0 for line in owned.bill_of_materials)
-    )
-    assert planopt.verify(owned)
-    cheaper = msgspec.structs.replace(owned, price_usd=chain.price_usd - 100)
-    assert not planopt.verify(cheaper)
-
-
-def test_the_cheapest_of_all_mixtures_is_told() -> None:
+def test_the_cheapest_of_all_mixtures_is_bought() -> None:
     """Qwen3 32B in bf16 takes more than two cards of 24 GB hold."""
     cards = {"rtx-4090": 2, "rtx-5060-ti-16": 3, "rtx-5090": 0}
     asked = {**ASKED, "model": "qwen3-32b", "stock": cards, "network": NETWORKS}
-    served = {name: asked[name] for name in ("model", "weights", "target")}
+    served = {**SERVED, "model": "qwen3-32b"}
     prices = []
     for one, other in product((1, 2), (1, 2, 3)):
         for network in NETWORKS.split(","):
@@ -69,20 +123,51 @@ def test_the_cheapest_of_all_mixtures_is_told() -> None:
             if owned.best is not None and owned.best.users >= 8:
                 prices.append(owned.price_usd or 0.0)
     assert len(prices) > 1
-    assert chain_of(planopt.solve(**asked)).price_usd == min(prices)
+    plan = planopt.solve(**asked)
+    assert is_chain(plan)
+    assert plan.price_usd == min(prices)
 
 
-def test_users_who_wait_are_served_in_the_mean() -> None:
-    waiting = {name: value for name, value in ASKED.items() if name != "load"}
+def _chosen(**asked: Any) -> planopt.Plan | None:
+    """Buy a chain where no like cards do, without a search for these."""
+    read = Asked.by_user("solve", asked)
+    catalog = open_for(read)
+    with Solver() as solver:
+        question = Serving().read(read, catalog, solver)
+        found = or_chain(question, Purchase(status="infeasible"), None)
+        if found is None:
+            return None
+        return made_from(summed_up(Serving().plan(*found), catalog), catalog)
 
-    def told(**more: Any) -> Any:
-        asked = Asked.by_user("solve", {**waiting, **more})
-        with Solver() as solver:
-            return unlike(Serving().read(asked, open_for(asked), solver))
 
-    assert told().note.endswith("no load is simulated on a chain")
-    assert told(ttft="1s") is None
-    assert told(request_rate="1/s", concurrency=None) is None
+def test_users_who_wait_are_served_as_promised() -> None:
+    plan = _chosen(**WAITING)
+    assert plan is not None
+    (deployment,) = plan.deployments
+    assert deployment.chain
+    assert deployment.evaluation.under_load is not None
+    names = {each.name for each in plan.promises if each.held}
+    assert names == {"tpot", "concurrency"}
+    assert plan.usd_per_million_tokens is not None
+    assert planopt.verify(plan)
+    assert _chosen(**WAITING, ttft="3s") is not None
+    # What the simulation does not keep is not promised; so much comes, or too much.
+    assert _chosen(**WAITING, ttft="300ms") is None
+    coming = {**WAITING, "concurrency": None}
+    assert _chosen(**coming, request_rate="0.05/s") is not None
+    assert _chosen(**coming, request_rate="5/s") is None
+
+
+def test_like_cards_are_bought_where_no_chain_is_cheaper() -> None:
+    """What fits one card needs no chain, and nothing cheaper than it holds."""
+    asked = {**ASKED, "model": "llama-3.1-8b", "target": "20tok/s"}
+    plan = planopt.solve(**asked)
+    assert plan.status == "optimal"
+    assert not is_chain(plan)
+    assert UNLIKE not in leaves_out(plan)
+    # Without a stock, or with what chains are not judged by, they are not looked at.
+    for more in ({"stock": None}, {"redundancy": 1}):
+        assert UNLIKE in leaves_out(planopt.solve(**{**asked, **more}))
 
 
 @pytest.mark.parametrize(
@@ -90,8 +175,11 @@ def test_users_who_wait_are_served_in_the_mean() -> None:
     [
         {"stock": {**ASKED["stock"], "rtx-4090": 2}},
         {"target": "50tok/s"},
-        {"budget": 1},
+        {"concurrency": 30},
+        {"ttft": "200ms"},
+        {"budget": 35_000},
+        {"max_power": "20kW"},
     ],
 )
-def test_no_chain_is_told_that_misses_a_limit(less: dict[str, Any]) -> None:
-    assert chain_of(planopt.solve(**{**ASKED, **less})) is None
+def test_no_chain_is_bought_that_misses_a_limit(less: dict[str, Any]) -> None:
+    assert _chosen(**{**ONE_NETWORK, **less}) is None

@@ -206,6 +206,15 @@ class ServingEvaluation(Struct, frozen=True, kw_only=True):
     promised, where that is longer."""
 
 
+class ChainPart(Struct, frozen=True, kw_only=True):
+    """A stage of a pipeline over cards that are not alike."""
+
+    accelerator: str
+    host: str
+    layers: int
+    """That it holds, behind those of the stages before it."""
+
+
 class Deployment(Struct, frozen=True, kw_only=True):
     """One model on one kind of unit."""
 
@@ -222,6 +231,14 @@ class Deployment(Struct, frozen=True, kw_only=True):
     replicas: int = 1
     """How many copies of the model they run together."""
     bill_of_materials: tuple[BomLine, ...] = ()
+    chain: tuple[ChainPart, ...] = ()
+    """Stages of each replica, in their order, where its cards are not alike."""
+
+    @property
+    def cards(self) -> tuple[str, ...]:
+        """Accelerators of a replica, by kind."""
+        kinds = dict.fromkeys(each.accelerator for each in self.chain)
+        return tuple(kinds) or (self.candidate.accelerator,)
 
     @property
     def users(self) -> int:

@@ -144,11 +144,6 @@ class Infeasibility(Struct, frozen=True, kw_only=True):
     nearest: tuple[Change, ...] = ()
     note: str | None = None
 
-    @property
-    def chain(self) -> Change | None:
-        """The chain of unlike cards that meets every limit, if there is one."""
-        return next((each for each in self.nearest if each.options.get("own")), None)
-
 
 class Sensitivity(Struct, frozen=True, kw_only=True):
     """What the answer becomes when one thing is different."""

@@ -223,6 +223,10 @@ class NeighboursPlan(Drawn, Document, frozen=True, kw_only=True):
     price_usd: float | None = None
     """Of all machines of one place with what joins them, there or not."""
     bill_of_materials: tuple[BomLine, ...] = ()
+    power_watts: float | None = None
+    """What they draw at work, with what joins them."""
+    rack_units: float | None = None
+    """Their height; none of desktops."""
     assumed: tuple[Assumed, ...] = ()
     question: Asking | None = None
 

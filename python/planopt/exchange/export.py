@@ -60,6 +60,14 @@ def export(
             field="--to",
             value=to,
         )
+    if any(each.chain for each in plan.deployments):
+        raise InputError.of(
+            "E303",
+            "no tool is told how to divide a model among cards that are not alike",
+            field="--to",
+            value=to,
+            accepted="a plan of cards of one kind",
+        )
     roles, pools = serving_roles(plan), pool_roles(plan)
     wrong, said = _said(of, place, roles)
     if wrong:

@@ -38,6 +38,7 @@ from planopt.fleets.stages import Answer, StagesInterrupted, dollars, solve
 from planopt.market import said_by_files
 from planopt.money import merged, times
 from planopt.options import Asked
+from planopt.planning.space import fleet_space
 from planopt.price_sources import oldest_price, sourced
 from planopt.procurement.solver import Solver
 from planopt.steps import Step, Steps
@@ -194,6 +195,8 @@ class _Planning:
         return solve(question.fleet, self.solvers, seconds, tell)
 
     def _document(self, question: Question, answer: Answer) -> FleetPlan:
+        offered = len(question.fleet.offered)
+        search = Search(space=fleet_space(self.request), candidates_covered=offered)
         empty = FleetPlan(
             status="infeasible",
             request=self.request,
@@ -201,7 +204,7 @@ class _Planning:
             assumed=self._assumed(),
             assumptions=self.request.assumptions,
             stages=answer.stages,
-            search=self._timed(Search(candidates_covered=len(question.fleet.offered))),
+            search=self._timed(search),
             warnings=_warnings(answer),
         )
         if answer.purchase is None:

@@ -459,8 +459,8 @@ _LESS_POWER: Final = _left_out(
 _UNLIKE: Final = _left_out(
     "replicas",
     ("cards of different kinds in one replica",),
-    "a replica that is bought has cards of one kind",
-    "--own 3xrtx-5090,3xrtx-4090,ethernet-25g lays out what is there",
+    "chains of them are bought of a --stock alone",
+    "--stock rtx-5090=3,rtx-4090=3, and a --target without further limits",
 )
 _WIDE: Final = _left_out(
     "changes of the question",
@@ -512,7 +512,7 @@ def not_considered(question: AnyQuestion) -> tuple[NotConsidered, ...]:
             _OF_SESSIONS: question.problem.session_load is not None,
             _ODD: not question.problem.allow_odd,
             _LESS_POWER: question.problem.max_power_watts is None,
-            _UNLIKE: len(_kinds_there(question)) > 1,
+            _UNLIKE: not question.asked_chains and len(_kinds_there(question)) > 1,
             _WIDE: question.is_wide,
         }
     return (

@@ -19,7 +19,8 @@ def certified(plan: Plan, question: ServingQuestion) -> Plan:
     """Put the certificate into a plan that is proven cheapest."""
     if plan.status != "optimal" or plan.objective != "cheapest":
         return plan
-    if plan.transfer or question.problem.own:
+    chained = any(each.chain for each in plan.deployments)
+    if plan.transfer or chained or question.problem.own:
         return plan
     proven = question.proven or Proven()
     if question.problem.percentile is None:

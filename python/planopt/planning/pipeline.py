@@ -36,9 +36,9 @@ from planopt.planning.sensitivity import (
     steps,
     uncertainty,
 )
-from planopt.planning.settle import missed, settled
+from planopt.planning.settle import Choice, missed, settled
 from planopt.planning.space import space
-from planopt.planning.unlike import unlike
+from planopt.planning.unlike import or_chain
 from planopt.planning.warnings import flipped, run_warnings, serving_warnings
 from planopt.price_sources import oldest_price, price
 from planopt.procurement.problem import Purchase, check
@@ -69,6 +69,14 @@ class Subject(Protocol[QuestionT, BuildT, PlanT]):
         self, question: QuestionT, purchase: Purchase
     ) -> tuple[QuestionT, Purchase, BuildT] | None:
         """Lay out what keeps its promises, if anything is known to."""
+
+    def or_chain(
+        self,
+        question: QuestionT,
+        purchase: Purchase,
+        settled: tuple[QuestionT, Purchase, BuildT] | None,
+    ) -> tuple[QuestionT, Purchase, BuildT] | None:
+        """Take a chain of unlike cards in its place where that is cheaper."""
 
     def plan(self, question: QuestionT, purchase: Purchase, chosen: BuildT) -> PlanT:
         """Put a purchase into a plan, without what needs further questions."""
@@ -142,6 +150,7 @@ def _answer(
     else:
         steps.at("no purchase: what would help", is_counted=False)
     settled = subject.settled(question, purchase)
+    settled = subject.or_chain(question, purchase, settled)
     if settled is None:
         return subject.infeasible(question, purchase)
     asked = question
@@ -198,6 +207,15 @@ class Serving:
             return None
         return question, purchase, question.bought(purchase)
 
+    def or_chain(
+        self,
+        question: ServingQuestion,
+        purchase: Purchase,
+        settled: tuple[ServingQuestion, Purchase, Build] | None,
+    ) -> tuple[ServingQuestion, Purchase, Build] | None:
+        """Take a chain of unlike cards in its place where that is cheaper."""
+        return or_chain(question, purchase, settled and Choice(*settled))
+
     def plan(
         self, question: ServingQuestion, purchase: Purchase, chosen: Build
     ) -> Plan:
@@ -246,6 +264,11 @@ class Serving:
         """Add what lies beside the answer: other aims, other builds, what flips it."""
         if plan.status == "infeasible":
             return plan
+        if any(each.chain for each in chosen.deployments):
+            answers, others = _alternatives(question, plan.status, chosen)
+            return made_from(
+                replace(plan, answers=answers, alternatives=others), question.catalog
+            )
         reach = REACH * chosen.price_usd
         flips = sensitivities(question, chosen, lambda other: self._held(other, reach))
         answers, others = _alternatives(question, plan.status, chosen)
@@ -284,11 +307,8 @@ class Serving:
     def infeasible(self, question: ServingQuestion, purchase: Purchase) -> Plan:
         """Say why there is no plan, and what is nearest to one."""
         why = Infeasibility(note=unproven(purchase))
-        chain = unlike(question)
         if question.looked_up_to is None:
             why = why_no_purchase(question, purchase)
-        if chain is not None:
-            why = replace(why, nearest=(chain, *why.nearest))
         return replace(
             question.unanswered(Plan),
             infeasibility=why,
@@ -394,6 +414,15 @@ def _alternatives(
 
 class Training:
     """The subject of `planopt train`."""
+
+    def or_chain(
+        self,
+        question: TrainingQuestion,  # noqa: ARG002 - of serving alone
+        purchase: Purchase,  # noqa: ARG002
+        settled: tuple[TrainingQuestion, Purchase, TrainingBuild] | None,
+    ) -> tuple[TrainingQuestion, Purchase, TrainingBuild] | None:
+        """Take what there is: what is searched for a run has cards of one kind."""
+        return settled
 
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> TrainingQuestion:
         """Read a question."""

@@ -201,6 +201,8 @@ class ServingQuestion(Question[Problem, Build]):
     simulated: tuple[int, int] = (0, 0)  # Simulations of its proof, and their requests
     proven: Proven | None = None  # What that proof rests on
     pools: TwoPools = NO_POOLS  # The best two pools for it, once it is settled
+    asked_chains: bool = False
+    """Whether no chain of unlike cards of the stock is cheaper: each was asked."""
     looked_up_to: float | None = None
     """Money beyond which there was no time to look for units; 0 where none is known."""
 

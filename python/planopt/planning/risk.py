@@ -27,11 +27,11 @@ from planopt.confidence import (
     share,
     slower,
 )
-from planopt.documents.evaluation import answering
+from planopt.documents.evaluation import Deployment, answering
 from planopt.documents.explanations import Kind, Risk, Scenarios, WorthMeasuring
 from planopt.documents.parts import BomLine, Candidate
 from planopt.documents.plan import Plan, TrainingPlan
-from planopt.documents.training import TrainingCandidate
+from planopt.documents.training import TrainingCandidate, TrainingDeployment
 from planopt.planning.alternatives import is_within
 from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
 from planopt.planning.settle import kept_by
@@ -52,7 +52,7 @@ def certain(
     plan: PlanT, question: AnyQuestion, held_to: Callable[[Kind], float | None]
 ) -> PlanT:
     """Let a plan say what is known of its kinds, and how likely it is held."""
-    cards = {each.candidate.accelerator for each in plan.deployments}
+    cards = {card for each in plan.deployments for card in _cards(each)}
     known = kinds(question.catalog, question.problem, cards)
     confidence = share(question.problem.confidence)
     limits = {name: held_to(kind) for name, kind in known.items()}
@@ -64,6 +64,10 @@ def certain(
         evidence=told,
         probability=probability(told) if asked else None,
     )
+
+
+def _cards(of: Deployment | TrainingDeployment) -> tuple[str, ...]:
+    return of.cards if isinstance(of, Deployment) else (of.candidate.accelerator,)
 
 
 def served_to(question: ServingQuestion, chosen: Build, kind: Kind) -> float | None:
@@ -87,7 +91,7 @@ def _of_steps(question: ServingQuestion, chosen: Build, kind: Kind) -> Iterator[
     """Compare steps that are all alike with each promise; redundant ones are gone."""
     problem = question.problem
     for each in chosen.deployments:
-        if each.candidate.accelerator == kind.accelerator:
+        if kind.accelerator in each.cards:
             if problem.target:
                 user = each.evaluation.decode.tokens_per_second_per_user
                 yield (user or 0.0) / problem.target

@@ -213,13 +213,13 @@ def _unproven(
     replicas = sum(each.replicas for each in bought.deployments)
     if replicas > MOST_LATE and not question.seconds_left:
         return None
-    choice = _judged(Choice(question, purchase, bought))
+    choice = judged(Choice(question, purchase, bought))
     while question.seconds_left:
         violations = missed(question.problem, choice.build)
         other = _more_carefully(choice, violations) if violations else None
         if other is None:
             break
-        choice = _judged(other)
+        choice = judged(other)
     price = choice.purchase.price_micro_usd
     no_method = question.problem.objective == "latency" or question.problem.batch
     why: Literal["space", "time"] = "space" if no_method else "time"
@@ -247,7 +247,7 @@ def narrower(problem: Problem, violations: Mapping[str, float]) -> dict[str, flo
     }
 
 
-def _judged(choice: Choice) -> Choice:
+def judged(choice: Choice) -> Choice:
     """Simulate a choice: shortly, and where that holds for as long as a plan needs."""
     question, chosen = choice.question, choice.build
     shortly = simulated_build(question, chosen)
@@ -285,9 +285,7 @@ def kept_by(question: ServingQuestion, chosen: Build, accelerator: str) -> bool:
     """Whether deployments on an accelerator keep what is promised, as is judged."""
     if chosen.transfer is not None:
         return not missed(question.problem, simulated_build(question, chosen))
-    own = [
-        each for each in chosen.deployments if each.candidate.accelerator == accelerator
-    ]
+    own = [each for each in chosen.deployments if accelerator in each.cards]
     served = sum(each.users for each in own)
     share = served / sum(each.users for each in chosen.deployments)
     part = with_changes(chosen, deployments=tuple(own))

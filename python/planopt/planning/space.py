@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from planopt.catalog.open import LIMITED_TO
+from planopt.documents.fleet_request import FleetRequest
 from planopt.documents.parts import NotConsidered, Restriction, Space
 from planopt.documents.plan import Plan, TrainingPlan
-from planopt.planning.question import AnyQuestion
+from planopt.planning.question import AnyQuestion, ServingQuestion
 
 
 class _Limit(NamedTuple):
@@ -22,6 +23,11 @@ class _Limit(NamedTuple):
     34 questions of `make overlays` with `--relaxed`; none is not measured."""
 
 
+UNLIKE: Final = "cards of different kinds in one replica"
+CHAINS: Final = (
+    "chains of two stocked kinds, in one host or a machine each on one network, cut "
+    "for the most tokens"
+)
 SHARED: Final = "hosts shared by replicas of different layouts"
 _ANY: Final[tuple[_Limit, ...]] = (
     _Limit("used cards", ("condition",), 0.109),
@@ -34,7 +40,7 @@ _SERVING: Final[tuple[_Limit, ...]] = (
     _Limit("two-batch overlap", ("overlap",), 0.0),
     _Limit("stages over TCP", ("allow_odd",), 0.0),
     _Limit("weights in the host's memory", (), 0.0),
-    _Limit("cards of different kinds in one replica", ("own",), None),
+    _Limit(UNLIKE, ("own",), None),
     _Limit(SHARED, (), 0.0),
 )
 _TRAINING: Final[tuple[_Limit, ...]] = (
@@ -62,6 +68,9 @@ def space(
         divided = "every way to divide the model among like cards, any mix of replicas"
         pools = "one pool" if plan.pools_bound_usd is None else "one pool or two"
         ways, limits = f"{divided}, {pools}", _SERVING
+        if isinstance(question, ServingQuestion) and question.asked_chains:
+            ways += f", or {CHAINS}"
+            limits = tuple(each for each in limits if each.what != UNLIKE)
     else:
         ways, limits = "every way to divide the run among like cards", _TRAINING
     return Space(
@@ -73,6 +82,38 @@ def space(
             for limit in limits
             if not problem.typed.keys() & set(limit.options)
         ),
+    )
+
+
+_FLEETS: Final = (
+    "hosts shared by several demands at a time",
+    "two pools",
+    UNLIKE,
+    "cards at less than their power",
+)
+
+
+def fleet_space(request: FleetRequest) -> Space:
+    """Say what of a fleet was searched, and what was not."""
+    ways = {"bought": request.buy, "owned": request.own, "rented": request.rent}
+    had = " or ".join(way for way, sources in ways.items() if sources)
+    cards = {each.accelerator for each in request.buy}
+    cards |= {each.accelerator for each in request.own}
+    cards |= {each.accelerator for each in request.rent}
+    counted = (
+        (len(cards), "kind", "of accelerators"),
+        (len(request.regions), "region", ""),
+        (request.periods, "period", ""),
+    )
+    kinds, regions, periods = (
+        f"{many} {what}{'s' * (many != 1)} {of}".rstrip() for many, what, of in counted
+    )
+    return Space(
+        text=f"{kinds}, {had} as the file lists them, in {regions} over {periods}: "
+        "each demand on any mix of units of like cards, whose hosts stay and may serve "
+        "another demand in a later period",
+        accelerators=len(cards),
+        restrictions=tuple(Restriction(what=what) for what in _FLEETS),
     )
 
 

@@ -24,7 +24,15 @@ from planopt.price_sources import dollars, is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.money import money, money_per_hour, money_per_million
 from planopt.report.numbers import count, days, duration, many, percent, rate, watts
-from planopt.report.parts import carried, found, kinds, layout, price, time_and_memory
+from planopt.report.parts import (
+    carried,
+    chained,
+    found,
+    kinds,
+    layout,
+    price,
+    time_and_memory,
+)
 from planopt.report.screen import (
     HEIGHT,
     TALL,
@@ -284,6 +292,7 @@ def _served(plan: Plan) -> list[Block]:
     return [
         *(promises(plan), _money(plan), *sold(plan.sell)),
         Parts("Load", load if known else []),
+        *some("Chain", chained(plan.deployments[0])),
         *some("Cache", found(first.under_load)),
         *_outlasted(plan),
         *time_and_memory(first),
@@ -585,8 +594,6 @@ def _none(plan: PlanDocument) -> Ends:
     in_time = plan.why != "time"
     proven = in_time and looked and (why is None or bool(why.binding))
     said = "✘ infeasible: no plan meets these limits"
-    if why is not None and why.chain is not None:
-        said = "✘ no replica of like cards meets these limits; of unlike cards: see 1"
     if not in_time:
         said = "✘ no plan was found before the clock ended (--time-limit)"
     return Ends(said, bad("proven" if proven else ""), flagged("✘", bad))

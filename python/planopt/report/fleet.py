@@ -11,7 +11,7 @@ from planopt.price_sources import is_rough
 from planopt.report.first import assumptions, last, sold
 from planopt.report.money import money
 from planopt.report.numbers import rate, tonnes, watts
-from planopt.report.parts import assumed, bought, warnings
+from planopt.report.parts import assumed, bought, kinds, searched, warnings
 from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
 from planopt.report.style import UNKNOWN, bad, good, head, warn
 from planopt.report.table import Block, Report, Section, Sentence, Table
@@ -93,7 +93,7 @@ def _below(plan: FleetPlan, saved: str | Path | None) -> list[Block]:
         Parts("At last", [said for figure, said in known if figure]),
         *sold(plan.sell, of="of the demand"),
         *assumptions(plan.assumed, plan.warnings, plan.not_considered),
-        last(f"  {plan.search.seconds or 0.0:.1f} s", saved),
+        last(f"  {_kinds(plan)}{plan.search.seconds or 0.0:.1f} s", saved),
     ]
 
 
@@ -103,8 +103,14 @@ def _all(plan: FleetPlan) -> list[Block]:
         Section("", Table(_BILL, bought(plan.bill_of_materials))),
         Section("", *_one_type(plan)),
         assumed(plan.assumed),
+        searched(plan.search.space),
         warnings(plan.warnings),
     ]
+
+
+def _kinds(plan: FleetPlan) -> str:
+    of = plan.search.space
+    return "" if of is None else f"space: {kinds(of.accelerators)}, "
 
 
 def _actions(plan: FleetPlan) -> Table:

@@ -106,6 +106,16 @@ def deployment_line(deployment: Deployment, engine: str | None) -> str:
     return f"{deployment.model}{under}, {layout(deployment.candidate)}{copies}"
 
 
+def chained(of: Deployment) -> list[str]:
+    """Say which cards hold how many layers, where they are not alike."""
+    held: dict[str, list[str]] = {}
+    for each in of.chain:
+        held.setdefault(each.accelerator, []).append(str(each.layers))
+    said = [f"{'+'.join(layers)} layers on {card}" for card, layers in held.items()]
+    where = "in one host" if of.hardware.hosts == 1 else "each in a machine of its own"
+    return [*said, where] if said else []
+
+
 def known(*parts: tuple[float | None, str]) -> str:
     """Join what is said of figures that are known."""
     return "   ".join(said for figure, said in parts if figure is not None)

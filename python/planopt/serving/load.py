@@ -112,6 +112,8 @@ def promised(problem: Problem) -> dict[str, Any]:
 def configuration_of(problem: Problem, deployment: Deployment) -> dict[str, object]:
     """Put a deployment of a plan as the core evaluates it."""
     candidate, hardware = deployment.candidate, deployment.hardware
+    if deployment.chain:
+        return _configuration_of_chain(problem, deployment)
     formats = {"weights": candidate.weights, "kv": candidate.kv}
     layout = {"in_flight": candidate.in_flight, "replicas": deployment.replicas}
     return {
@@ -125,6 +127,33 @@ def configuration_of(problem: Problem, deployment: Deployment) -> dict[str, obje
             "nics_per_host": hardware.nics_per_host or None,
         },
         "layout": {**degrees(candidate), **layout},
+    }
+
+
+def _configuration_of_chain(
+    problem: Problem, deployment: Deployment
+) -> dict[str, object]:
+    """Put a chain of unlike cards so: machines of each kind, and who holds what."""
+    candidate, cards = deployment.candidate, deployment.cards
+    network, host = deployment.hardware.network, deployment.hardware.host
+    stages = [(cards.index(each.accelerator), each.layers) for each in deployment.chain]
+    machines = [
+        {
+            "id": card,
+            "machines": deployment.replicas * sum(kind == place for kind, _ in stages),
+            "accelerators": 1,
+            "network": network or host,
+            "in_one_host": network is None,
+        }
+        for place, card in enumerate(cards)
+    ]
+    formats = {"weights": candidate.weights, "kv": candidate.kv}
+    cut = {"stages": stages, "chains": deployment.replicas}
+    return {
+        **problem.served,
+        "model": {**problem.asked["model"], **formats},
+        "hardware": {},
+        "chain": {"machines": machines, **cut},
     }
 
 

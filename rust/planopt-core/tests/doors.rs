@@ -4,8 +4,8 @@
 use planopt_core::diagnostic::Diagnostic;
 use planopt_core::request::space::SpaceRequest;
 use planopt_core::request::{
-    EvaluateServing, EvaluateTraining, Given, SearchPools, SearchServing, SearchTraining,
-    ServeNeighbours, SimulateServing, TrainIslands, groups, read,
+    EvaluateServing, EvaluateTraining, Given, PriceChains, SearchPools, SearchServing,
+    SearchTraining, ServeNeighbours, SimulateServing, TrainIslands, groups, read,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -85,6 +85,10 @@ fn questions() -> Vec<(&'static str, Value)> {
                     "network": "wan-1g" }], "output": 8 } }),
         ),
         (
+            "price_chains",
+            json!({ "chains": { "cards": [["h100-sxm", 2]] } }),
+        ),
+        (
             "train_islands",
             json!({ "model": model, "recipe": {}, "run": {}, "islands": {
                 "machines": [{ "machines": 2, "accelerators": 1, "id": "h100-sxm",
@@ -104,6 +108,7 @@ fn ask(door: &str, question: &Value) -> Result<(), Vec<Diagnostic>> {
         "evaluate_training" | "evaluate_mixed" => read::<EvaluateTraining>(&given).map(drop),
         "search_training" => read::<SearchTraining>(&given).map(drop),
         "train_islands" => read::<TrainIslands>(&given).map(drop),
+        "price_chains" => read::<PriceChains>(&given).map(drop),
         "serve_neighbours" => read::<ServeNeighbours>(&given).map(drop),
         "space" => read::<SpaceRequest>(&given).map(drop),
         other => panic!("no door {other}"),

@@ -324,6 +324,11 @@ impl Catalog {
         answer(py, self.long(py, "chains", None, work)?)
     }
 
+    /// What chains of unlike cards cost, the cheapest first.
+    fn price_chains(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
+        self.respond(py, request, request::price_chains)
+    }
+
     /// Accelerators that a question would allow and that nothing can be built of.
     fn left_out(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         self.respond(py, request, request::left_out)

@@ -45,6 +45,14 @@ impl<'a> Cluster<'a> {
         })
     }
 
+    /// Cards of several kinds in one host.
+    pub fn of_one_host(mut sets: Vec<HostSet<'a>>) -> Option<Self> {
+        for (place, set) in sets.iter_mut().enumerate() {
+            set.hosts = u32::from(place == 0);
+        }
+        Self::of(sets)
+    }
+
     /// Hosts that nothing joins: no purchase of them costs less.
     pub fn unjoined(mut hosts: HostSet<'a>) -> Self {
         hosts.hardware.network = None;

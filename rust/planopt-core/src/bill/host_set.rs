@@ -101,7 +101,11 @@ impl<'a> HostSet<'a> {
         let racks = (host.rack_units / UNITS_OF_A_RACK).max(kilowatts / lines.rack_kilowatts);
         let hosts = self.hosts_bought() - self.owned().hosts;
         let all = u64::from(self.accelerators_bought());
-        let of_these = all * u64::from(hosts) / u64::from(self.hosts_bought());
+        // Cards in the host of another set are told here, and it there.
+        let of_these = match u64::from(self.hosts_bought()) {
+            0 => all,
+            bought => all * u64::from(hosts) / bought,
+        };
         let accelerators = u32::try_from(of_these).unwrap_or(u32::MAX);
         let stored = if stores { accelerators } else { 0 };
         // A set without racks has no power of one either.

@@ -33,6 +33,10 @@ pub struct NeighboursAnswer {
     /// What all machines cost with what joins them; none where they stand in homes, or a part has no
     /// price.
     pub price_usd: Option<f64>,
+    /// What they draw at work together, with what joins them.
+    pub power_watts: Option<f64>,
+    /// Their rack units; none of desktops.
+    pub rack_units: Option<f64>,
     /// What is bought for that.
     pub bill_of_materials: Vec<BomLine>,
 }

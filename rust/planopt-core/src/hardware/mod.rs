@@ -20,6 +20,7 @@ pub use self::instances::{Instances, RentRequest, host_inside};
 pub use self::inventory::Inventory;
 pub(crate) use self::line::ALL_REDUCE;
 pub use self::line::{Leaves, Line, NetworkLine};
+pub(crate) use self::mounted::takes_together;
 pub(crate) use self::named::{TestSystem, line_of};
 pub use self::owned::Owned;
 pub use self::rates::{OwnRates, Rates};

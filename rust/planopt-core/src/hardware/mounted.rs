@@ -58,6 +58,31 @@ fn slots_for(host: &Host, accelerator: &Accelerator) -> u32 {
     host.slots.min(by_width).min(by_power)
 }
 
+/// Whether a host takes so many of each of some cards together: by its slots, by their width and by
+/// its power supply.
+pub(crate) fn takes_together(
+    host: &Host,
+    cards: &[(&Accelerator, u32)],
+    assumptions: &Assumptions,
+) -> bool {
+    let many: u32 = cards.iter().map(|(_, many)| many).sum();
+    let fits = |(card, _): &(&Accelerator, u32)| host.form_factors.contains(&card.form_factor);
+    if host.whole || host.includes.is_some() || many > host.slots || !cards.iter().all(fits) {
+        return false;
+    }
+    if !assumptions.host_limits {
+        return true;
+    }
+    let width = |(card, many): &(&Accelerator, u32)| Some(card.slots? * many);
+    let wide: Option<u32> = cards.iter().map(width).sum();
+    let by_width = host.card_slots.zip(wide);
+    let power = |(card, many): &(&Accelerator, u32)| Some((card.power? * f64::from(*many)).0);
+    let drawn: Option<f64> = cards.iter().map(power).sum();
+    let by_power = host.power_supply.zip(drawn);
+    by_width.is_none_or(|(there, wide)| wide <= there)
+        && by_power.is_none_or(|(supply, drawn)| host.power.0 + drawn <= supply.0)
+}
+
 /// All-reduce bus bandwidth of the class that the assumptions name, else the default one: that of
 /// peers where the accelerators read each other's memory.
 fn bus_of_class(accelerator: &Accelerator, host: &Host, class: &str) -> Option<BusBandwidth> {

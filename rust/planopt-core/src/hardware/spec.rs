@@ -4,7 +4,7 @@ use super::instances::Instances;
 use super::named::{PerHost, TestSystem, line_of};
 use super::owned::Owned;
 use super::system::System;
-use crate::catalog::{Accelerator, Assumptions, Catalog, LIMITED_TO, Terms};
+use crate::catalog::{Accelerator, Assumptions, Catalog, LIMITED_TO, Network, Terms};
 use crate::diagnostic::option::{
     LARGEST_COUNT, LARGEST_NICS, none_of, unknown_name, wrong_counts, wrong_option,
 };
@@ -226,8 +226,36 @@ impl HardwareSpec {
             Nics::AllThatFit => most(),
         };
         let many = self.nics_per_host.or(many).unwrap_or(1);
-        Ok(system.over(Some(line_of(catalog, id, many)?)))
+        let connection = line_of(catalog, id, many)?;
+        if !system.drives(connection.0) {
+            return Err(vec![too_fast(catalog, &system, connection.0)]);
+        }
+        Ok(system.over(Some(connection)))
     }
+}
+
+/// A network whose NICs no host of these accelerators has slots for.
+fn too_fast(catalog: &Catalog, system: &System, network: &Network) -> Diagnostic {
+    let told = |generation: Option<u32>| {
+        generation.map_or_else(
+            || "none that is known".to_owned(),
+            |of| format!("PCIe {of}"),
+        )
+    };
+    let message = format!(
+        "a NIC of `{}` needs {}, and hosts of {} have {}",
+        network.id,
+        told(network.nic.pcie_generation),
+        system.accelerator.id,
+        told(system.accelerator.pcie_generation),
+    );
+    let others = catalog.networks.values().map(|entry| &entry.entity);
+    let driven = others.filter(|other| other.is_sold() && system.drives(other));
+    let accepted: Vec<&str> = driven.map(|other| other.id.as_str()).collect();
+    Diagnostic::new(code::CONTRADICTION, message)
+        .field("--network")
+        .value(network.id.clone())
+        .accepted(accepted.join(", "))
 }
 
 /// Where a configuration runs.

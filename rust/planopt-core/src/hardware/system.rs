@@ -39,11 +39,16 @@ impl<'a> System<'a> {
     /// Whether its hosts can be connected so: they have room for the NICs, whose rate the accelerators
     /// can take, and instances have a network of their own.
     pub fn takes(&self, (network, line): &Connection) -> bool {
-        let own = self.accelerator.pcie_generation.unwrap_or(0);
-        let needed = network.nic.pcie_generation.unwrap_or(0);
-        own >= needed
+        self.drives(network)
             && line.nics_per_host <= self.host.room_for(network)
             && (self.host.rent.is_none() || network.id == self.host.id)
+    }
+
+    /// Whether its accelerators take what a NIC of the network brings: hosts have slots of their
+    /// generation.
+    pub fn drives(&self, network: &Network) -> bool {
+        let own = self.accelerator.pcie_generation.unwrap_or(0);
+        own >= network.nic.pcie_generation.unwrap_or(0)
     }
 
     /// The scale-up link between the accelerators of these hosts.

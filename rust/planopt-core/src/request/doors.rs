@@ -5,6 +5,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use std::fmt;
 
+use super::chains::PriceChains;
 use super::engine::SimulateServing;
 use super::islands::TrainIslands;
 use super::neighbours::ServeNeighbours;
@@ -29,6 +30,7 @@ pub fn groups(door: &str) -> Option<Groups> {
         "left_out" => groups_of::<Considered>(),
         "search_training" => groups_of::<SearchTraining>(),
         "train_islands" => groups_of::<TrainIslands>(),
+        "price_chains" => groups_of::<PriceChains>(),
         "serve_neighbours" => groups_of::<ServeNeighbours>(),
         _ => return None,
     })

@@ -1,10 +1,11 @@
 //! A load on one configuration, simulated.
 
+use super::chains::{ChainRequest, with_chain};
 use super::model::{Engine, Prompts, ServedModel};
 use super::offload::OffloadRequest;
 use super::pools::{DecodePool, transfer_between};
 use super::serving::{EvaluateServing, ServedRequest};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, RequestOverhead};
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{LARGEST_COUNT, none_of, wrong_option};
 use crate::document::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
@@ -12,8 +13,9 @@ use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes};
 use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
-    AffineStep, EngineLimits, Estimator, Objectives, Pool, Remembered, ReplicaSteps, Run,
-    SessionsKept, Traffic, Transfer, limits, of_sessions, simulate, simulate_disaggregated,
+    AffineStep, EngineLimits, Estimate, Estimator, Objectives, Pool, Remembered, ReplicaSteps, Run,
+    SessionsKept, StepTime, Traffic, Transfer, limits, of_sessions, simulate,
+    simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
@@ -48,9 +50,17 @@ pub struct SimulateServing {
     pub run: RunRequest,
     /// Replicas that answer what those of the configuration have read, if they do not themselves.
     pub decode: Option<DecodePool>,
+    /// Chains of machines that are not alike, in place of the hardware and its layout.
+    #[serde(default)]
+    pub chain: Option<ChainRequest>,
 }
 
 impl SimulateServing {
+    /// What is served, at which lengths, by what.
+    fn served(&self, catalog: &Catalog) -> Result<ServedRequest, Vec<Diagnostic>> {
+        ServedRequest::of(catalog, &self.model, &self.workload, &self.engine)
+    }
+
     /// The configuration that answers, or reads prompts for others that do.
     fn configuration(&self) -> EvaluateServing {
         EvaluateServing {
@@ -133,36 +143,48 @@ pub fn simulate_serving(
             latency_seconds: way.latency_seconds,
             seconds_per_token: way.seconds_per_token,
         });
-    let outcome = with_engine(
-        catalog,
-        &configuration,
-        &request.scheduler,
-        |steps, limits| match &decoding {
-            None => {
-                let steps = &Remembered::of(steps);
+    let on_replicas = |steps: &ReplicaSteps<'_, '_>, limits: EngineLimits| match &decoding {
+        None => {
+            let steps = &Remembered::of(steps);
+            front = Some(vec![limits]);
+            let load = &request.load;
+            Ok(Ok(match &request.step {
+                Some(step) => simulate(&pool(&configuration, limits, step), load, run, stop),
+                None => simulate(&pool(&configuration, limits, steps), load, run, stop),
+            }))
+        }
+        Some((decode, decoding)) => {
+            with_engine(catalog, decoding, &decode.scheduler, |answers, other| {
+                front = Some(vec![limits, other]);
+                let (steps, answers) = (&Remembered::of(steps), &Remembered::of(answers));
+                Ok(Ok(simulate_disaggregated(
+                    &pool(&configuration, limits, steps),
+                    decode.transfer.unwrap_or(way),
+                    &pool(decoding, other, answers),
+                    &request.load,
+                    run,
+                    stop,
+                )))
+            })
+        }
+    };
+    let outcome = match &request.chain {
+        None => with_engine(catalog, &configuration, &request.scheduler, on_replicas)?,
+        Some(chain) => with_chain(
+            catalog,
+            (&request.served(catalog)?, &request.scheduler),
+            chain,
+            |steps, limits| {
                 front = Some(vec![limits]);
-                let load = &request.load;
-                Ok(Ok(match &request.step {
-                    Some(step) => simulate(&pool(&configuration, limits, step), load, run, stop),
-                    None => simulate(&pool(&configuration, limits, steps), load, run, stop),
-                }))
-            }
-            Some((decode, decoding)) => {
-                with_engine(catalog, decoding, &decode.scheduler, |answers, other| {
-                    front = Some(vec![limits, other]);
-                    let (steps, answers) = (&Remembered::of(steps), &Remembered::of(answers));
-                    Ok(Ok(simulate_disaggregated(
-                        &pool(&configuration, limits, steps),
-                        decode.transfer.unwrap_or(way),
-                        &pool(decoding, other, answers),
-                        &request.load,
-                        run,
-                        stop,
-                    )))
-                })
-            }
-        },
-    )?;
+                let pool = Pool {
+                    replicas: chain.chains,
+                    limits,
+                    step: &Remembered::of(steps),
+                };
+                simulate(&pool, &request.load, run, stop)
+            },
+        )?,
+    };
     let engines = front.unwrap_or_default();
     let sessions = request.kept(configuration.layout().replicas, &engines);
     Ok(match outcome {
@@ -198,24 +220,23 @@ pub fn estimate_serving(
     }
     let overhead = request.run(catalog)?.request_overhead;
     let configuration = request.configuration();
-    let replicas = f64::from(configuration.layout().replicas);
     let traffic = Traffic::of(&request.load);
-    let estimated = with_engine(
-        catalog,
-        &configuration,
-        &request.scheduler,
-        |steps, limits| {
-            let alive = request.load.arrivals.asked();
-            let of_sessions = of_sessions(steps, limits, traffic, overhead, (alive, replicas));
-            Ok(Ok(of_sessions.map_or_else(
-                || {
-                    let estimator = Estimator::new(steps, limits, traffic, overhead);
-                    estimator.at(&request.load.arrivals, replicas)
-                },
-                |(_, estimate)| estimate,
-            )))
-        },
-    )?;
+    let chains = request.chain.as_ref().map(|chain| chain.chains);
+    let replicas = f64::from(chains.unwrap_or(configuration.layout().replicas));
+    let estimated = match &request.chain {
+        None => with_engine(
+            catalog,
+            &configuration,
+            &request.scheduler,
+            |steps, limits| Ok(Ok(estimate(steps, limits, request, overhead, replicas))),
+        )?,
+        Some(chain) => with_chain(
+            catalog,
+            (&request.served(catalog)?, &request.scheduler),
+            chain,
+            |steps, limits| estimate(steps, limits, request, overhead, replicas),
+        )?,
+    };
     Ok(match estimated {
         Ok(estimate) => {
             let rate = estimate.requests_per_second * replicas;
@@ -237,6 +258,23 @@ pub fn estimate_serving(
             ..EstimateAnswer::default()
         },
     })
+}
+
+/// Estimates a load on so many engines.
+fn estimate(
+    steps: &impl StepTime,
+    limits: EngineLimits,
+    request: &SimulateServing,
+    overhead: RequestOverhead,
+    replicas: f64,
+) -> Estimate {
+    let (arrivals, traffic) = (&request.load.arrivals, Traffic::of(&request.load));
+    let of_all = (arrivals.asked(), replicas);
+    let of_sessions = of_sessions(steps, limits, traffic, overhead, of_all);
+    of_sessions.map_or_else(
+        || Estimator::new(steps, limits, traffic, overhead).at(arrivals, replicas),
+        |(_, estimate)| estimate,
+    )
 }
 
 fn pool<'s, T>(configuration: &EvaluateServing, limits: EngineLimits, step: &'s T) -> Pool<'s, T> {

@@ -19,8 +19,11 @@ pub struct Machines {
     pub accelerators: u32,
     /// Accelerator, or offer `provider/instance/region`.
     pub id: String,
-    /// Network to the others.
+    /// Network to the others, or the host that all of them stand in.
     pub network: String,
+    /// Whether they are cards of one host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_one_host: bool,
 }
 
 /// How machines come and go, and what of them is paid for.
@@ -59,6 +62,9 @@ impl Homes {
 /// home to the Internet is.
 pub(super) fn at_one_place(catalog: &Catalog, machines: &[Machines]) -> bool {
     let is_bought = |own: &Machines| {
+        if own.in_one_host {
+            return true;
+        }
         let network = catalog.network(&own.network);
         network.is_ok_and(Network::is_sold)
     };
@@ -106,6 +112,13 @@ pub(super) struct Kind<'a> {
 
 /// A machine as the catalog knows it.
 fn spec(catalog: &Catalog, named: &Machines) -> Result<HardwareSpec, Vec<Diagnostic>> {
+    if named.in_one_host {
+        return Ok(HardwareSpec {
+            accelerator: Some(named.id.clone()),
+            host: Some(named.network.clone()),
+            ..HardwareSpec::default()
+        });
+    }
     if !named.id.contains('/') {
         return Ok(HardwareSpec {
             accelerator: Some(named.id.clone()),
@@ -134,19 +147,28 @@ impl<'a> Kind<'a> {
         homes: Homes,
     ) -> Result<Self, Vec<Diagnostic>> {
         let assumptions = &catalog.assumptions.entity;
-        let connection = line_of(catalog, &named.network, 1)?;
-        let link = catalog
-            .link(&connection.0.link)
-            .map_err(|problem| vec![problem])?;
         let system = site.resolve(catalog, assumptions, Nics::One)?;
-        let system = system.over(Some(connection));
+        let (system, uplink) = if named.in_one_host {
+            // Cards of one host meet over its slots.
+            let slot = system.fabric(assumptions).host_line();
+            let uplink = Uplink::new(slot, slot.bandwidth, 0.0, homes.connections);
+            (system, uplink)
+        } else {
+            let connection = line_of(catalog, &named.network, 1)?;
+            let link = catalog
+                .link(&connection.0.link)
+                .map_err(|problem| vec![problem])?;
+            let system = system.over(Some(connection));
+            let fabric = system.fabric(assumptions);
+            let uplink = uplink(&fabric, link, homes.connections).ok_or_else(|| {
+                let message = format!("`{}` has no line that islands could use", named.network);
+                vec![Diagnostic::new(code::MALFORMED_OPTION, message).field("--islands")]
+            })?;
+            (system, uplink)
+        };
         let rented = system.host.rent;
         let accelerators = rented.map_or(named.accelerators, |_| system.slots);
         let fabric = system.fabric(assumptions);
-        let uplink = uplink(&fabric, link, homes.connections).ok_or_else(|| {
-            let message = format!("`{}` has no line that islands could use", named.network);
-            vec![Diagnostic::new(code::MALFORMED_OPTION, message).field("--islands")]
-        })?;
         let alone = system.over(None);
         let machine = Cluster::of(vec![HostSet::of(&alone, accelerators, 0)]);
         let machine = machine.as_ref();

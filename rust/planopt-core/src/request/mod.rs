@@ -2,6 +2,7 @@
 //! one place where ids become entities.
 
 mod assumptions;
+mod chains;
 mod doors;
 mod engine;
 mod errors;
@@ -22,6 +23,7 @@ mod serving;
 pub mod space;
 mod training;
 
+pub use self::chains::{ChainRequest, PriceChains, PricedChain, Stocked, price_chains};
 pub use self::doors::{Groups, groups};
 pub use self::engine::{RunRequest, SimulateServing, estimate_serving, simulate_serving};
 pub use self::errors::{ErrorsRequest, errors_of};

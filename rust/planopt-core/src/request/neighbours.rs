@@ -80,17 +80,30 @@ pub fn serve_neighbours(
     stop: &AtomicBool,
 ) -> Result<NeighboursAnswer, Vec<Diagnostic>> {
     let served = ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
-    let (assumptions, question) = (&served.assumptions, &served.question);
-    let islands = assumed(catalog)?;
-    let asked = &request.neighbours;
+    let (islands, asked) = (assumed(catalog)?, &request.neighbours);
     let (lifetime, away) = (asked.lifetime_seconds, asked.away_seconds);
     let stay = at_one_place(catalog, &asked.machines);
     let homes = Homes::new(islands, asked.marginal, lifetime, away, stay);
-    let specs = sites(catalog, &asked.machines)?;
+    with_machines(catalog, &served, &asked.machines, homes, |found| {
+        answered(catalog, request, &served, homes, found, stop)
+    })
+}
+
+/// Asks about machines that serve, with all that is known of them.
+pub(super) fn with_machines<T>(
+    catalog: &Catalog,
+    served: &ServedRequest,
+    machines: &[Machines],
+    homes: Homes,
+    ask: impl FnOnce((&[Kind], &[Neighbour])) -> Result<T, Vec<Diagnostic>>,
+) -> Result<T, Vec<Diagnostic>> {
+    let (assumptions, question) = (&served.assumptions, &served.question);
+    let disk = assumed(catalog)?.disk;
+    let specs = sites(catalog, machines)?;
     let sites: Vec<Site> = (specs.iter())
         .map(|(spec, named)| spec.site(catalog, named.accelerators))
         .collect::<Result<_, _>>()?;
-    let kinds: Vec<Kind> = (sites.iter().zip(&asked.machines))
+    let kinds: Vec<Kind> = (sites.iter().zip(machines))
         .map(|(site, named)| Kind::of(catalog, site, named, homes))
         .collect::<Result<_, _>>()?;
     let prepare = |kind: &Kind| {
@@ -108,20 +121,30 @@ pub fn serve_neighbours(
             prepared: prepare(kind)?,
             fabric: kind.system.fabric(assumptions),
             uplink: kind.uplink,
-            disk: kind
-                .system
-                .host
-                .stores
-                .disk_bandwidth
-                .unwrap_or(islands.disk),
+            disk: kind.system.host.stores.disk_bandwidth.unwrap_or(disk),
         })
     });
     let neighbours: Vec<Neighbour> = neighbours.collect::<Result<_, Vec<Diagnostic>>>()?;
+    ask((&kinds, &neighbours))
+}
+
+/// The best of the chains of these machines, beside the others.
+fn answered(
+    catalog: &Catalog,
+    request: &ServeNeighbours,
+    served: &ServedRequest,
+    homes: Homes,
+    (kinds, neighbours): (&[Kind], &[Neighbour]),
+    stop: &AtomicBool,
+) -> Result<NeighboursAnswer, Vec<Diagnostic>> {
+    let (assumptions, question) = (&served.assumptions, &served.question);
+    let (islands, asked) = (assumed(catalog)?, &request.neighbours);
+    let stay = at_one_place(catalog, &asked.machines);
     let search = NeighbourSearch {
         transformer: &served.transformer,
         question,
         assumptions,
-        neighbours: &neighbours,
+        neighbours,
         churn: homes.churn,
         notice: islands.notice,
         target: asked.target,
@@ -132,7 +155,7 @@ pub fn serve_neighbours(
     let problem = Problem {
         asked,
         workload: request.workload,
-        kinds: &kinds,
+        kinds,
         electricity: assumptions.cost.electricity_usd_per_kwh,
     };
     let meeting = found
@@ -153,11 +176,14 @@ pub fn serve_neighbours(
         simulated: Some(chain.swarm.simulate(SEED, EVENTS)),
         ..problem.chains(chain)
     };
-    let joined = joined(&kinds).filter(|_| stay);
+    let joined = joined(kinds).filter(|_| stay);
     let bill = joined.as_ref().and_then(Cluster::bill_of_materials);
     let mut bill = BomLine::each(&bill.unwrap_or_default());
+    let power = joined.as_ref().and_then(|all| all.power(assumptions));
     sourced(catalog, &mut bill);
     Ok(NeighboursAnswer {
+        power_watts: power.map(|power| power.0),
+        rack_units: joined.as_ref().map(Cluster::rack_units),
         price_usd: joined.and_then(|all| all.price()).map(MicroUsd::usd),
         bill_of_materials: bill,
         model: request.model.name.clone(),
@@ -178,7 +204,7 @@ pub fn serve_neighbours(
 }
 
 /// All machines with what joins them, where that is one network.
-fn joined<'a>(kinds: &[Kind<'a>]) -> Option<Cluster<'a>> {
+pub(super) fn joined<'a>(kinds: &[Kind<'a>]) -> Option<Cluster<'a>> {
     let network = |kind: &Kind| kind.named.network.clone();
     let first = kinds.first().map(network);
     if kinds.iter().any(|kind| Some(network(kind)) != first) {
@@ -188,6 +214,9 @@ fn joined<'a>(kinds: &[Kind<'a>]) -> Option<Cluster<'a>> {
         let accelerators = kind.accelerators * kind.named.machines;
         HostSet::of(&kind.system, accelerators, 0)
     });
+    if kinds.iter().all(|kind| kind.named.in_one_host) {
+        return Cluster::of_one_host(sets.collect());
+    }
     Cluster::of(sets.collect())
 }
 

@@ -2,6 +2,7 @@
 //! question leaves open.
 
 mod alone;
+mod chained;
 mod found;
 mod front;
 mod limits;
@@ -18,6 +19,7 @@ mod training;
 mod undominated;
 
 pub use self::alone::{Alone, Build, Objective};
+pub use self::chained::{Chained, Cut};
 pub(crate) use self::found::Finding;
 pub use self::found::{Found, Laid, Part, Summary, Work};
 pub use self::limits::{Broken, Limits, Number};

@@ -200,35 +200,17 @@ impl NeighbourSearch<'_> {
 
     /// Every stretch of layers, as a stage.
     fn shapes(&self) -> Vec<Stage> {
-        let layers = self.layers();
-        let shape = |stretch: Range<usize>| {
-            let mut counts = vec![0.0; self.transformer.blocks.len()];
-            for &kind in &self.transformer.layers[stretch.clone()] {
-                counts[kind] += 1.0;
-            }
-            Stage {
-                layers: counts,
-                first: stretch.start == 0,
-                last: stretch.end == layers,
-                count: 1.0,
-                index: 0,
-            }
-        };
-        Stretches::of(layers).map(shape).collect()
+        let each = Stretches::of(self.layers());
+        each.map(|stretch| stage_of(self.transformer, stretch))
+            .collect()
     }
 
     /// What makes a chain of so many stages.
     fn length<'s>(&'s self, shapes: &'s [Stage], stages: u32) -> Option<Length<'s>> {
-        let degrees = Degrees::tensor(1);
-        let placement = Placement {
-            degrees,
-            pp: stages,
-            slots: 1,
-            hosts: stages,
-        };
+        let placement = placed(stages);
         let mut replicas = Vec::new();
         for own in self.neighbours {
-            let rank = own.prepared.rank(degrees)?;
+            let rank = own.prepared.rank(placement.degrees)?;
             let (fabric, accelerator) = (&own.fabric, own.accelerator);
             let (question, assumptions) = (self.question, self.assumptions);
             replicas.push(Replica::new(
@@ -267,6 +249,31 @@ impl NeighbourSearch<'_> {
     /// What a user has in the middle of an answer, read again.
     fn middle(&self) -> Step {
         Step::prefill(real(self.question.prompt) + self.output / 2.0)
+    }
+}
+
+/// A stretch of layers as a stage.
+pub(super) fn stage_of(transformer: &Transformer, stretch: Range<usize>) -> Stage {
+    let mut counts = vec![0.0; transformer.blocks.len()];
+    for &kind in &transformer.layers[stretch.clone()] {
+        counts[kind] += 1.0;
+    }
+    Stage {
+        layers: counts,
+        first: stretch.start == 0,
+        last: stretch.end == transformer.layers.len(),
+        count: 1.0,
+        index: 0,
+    }
+}
+
+/// So many stages, a machine each.
+pub(super) fn placed(stages: u32) -> Placement {
+    Placement {
+        degrees: Degrees::tensor(1),
+        pp: stages,
+        slots: 1,
+        hosts: stages,
     }
 }
 

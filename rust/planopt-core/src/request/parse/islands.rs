@@ -114,6 +114,7 @@ pub(super) fn machines(
             }
         };
         machines.push(Machines {
+            in_one_host: false,
             machines: many,
             accelerators: each,
             id: known.unwrap_or(id).to_owned(),

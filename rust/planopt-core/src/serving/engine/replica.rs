@@ -4,7 +4,6 @@
 use super::limits::{BatchWait, CacheTier, EngineLimits};
 use super::step::{StepSeconds, StepTime, StepWork};
 use crate::catalog::Assumptions;
-use crate::compute::Step;
 use crate::load::serving::Overlap;
 use crate::load::{EngineOptions, Router};
 use crate::quantity::{Bytes, BytesPerSecond};
@@ -21,19 +20,9 @@ pub struct ReplicaSteps<'r, 'a> {
 
 impl StepTime for ReplicaSteps<'_, '_> {
     fn seconds(&self, work: &StepWork) -> StepSeconds {
-        let step = Step {
-            prompts: work.chunks,
-            chunk: if work.chunks > 0.0 {
-                work.prefill_tokens / work.chunks
-            } else {
-                0.0
-            },
-            cached: work.prefill_cached(),
-            sequences: work.decode_sequences,
-            context: work.decode_context,
-            ..Step::default()
-        };
-        let (latency, interval) = self.replica.micro_batch(step, f64::from(self.in_flight));
+        let (latency, interval) = self
+            .replica
+            .micro_batch(work.step(), f64::from(self.in_flight));
         StepSeconds {
             latency: latency.0,
             interval: interval.0,

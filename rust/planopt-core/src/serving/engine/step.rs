@@ -1,5 +1,6 @@
 //! How long a step of an engine takes.
 
+use crate::compute::Step;
 use serde::Deserialize;
 
 /// The tokens that go through a step together.
@@ -46,6 +47,22 @@ impl StepWork {
             (self.prefill_context - f64::midpoint(chunk, 1.0)).max(0.0)
         } else {
             0.0
+        }
+    }
+
+    /// The same as formulas read it: chunks all alike.
+    pub fn step(&self) -> Step {
+        Step {
+            prompts: self.chunks,
+            chunk: if self.chunks > 0.0 {
+                self.prefill_tokens / self.chunks
+            } else {
+                0.0
+            },
+            cached: self.prefill_cached(),
+            sequences: self.decode_sequences,
+            context: self.decode_context,
+            ..Step::default()
         }
     }
 
