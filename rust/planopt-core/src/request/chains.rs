@@ -42,7 +42,7 @@ pub(super) fn with_chain<T>(
     let wrong = || {
         let accepted = "stages of these machines that hold each layer of the model once";
         let said = format!("{:?}", chain.stages);
-        vec![wrong_option("chain", said, accepted.to_owned())]
+        vec![wrong_option("chain", &said, accepted.to_owned())]
     };
     let cut = Cut::of(&served.transformer, &chain.stages).ok_or_else(wrong)?;
     let homes = Homes::new(assumed(catalog)?, false, None, None, true);
