@@ -45,7 +45,9 @@ fn questions() -> Vec<(&'static str, Value)> {
             with(
                 &serving,
                 json!({ "load": load, "scheduler": {}, "run": { "requests": 4 }, "decode": decode,
-                    "step": step }),
+                    "step": step, "chain": { "machines": [{ "machines": 2, "accelerators": 1,
+                        "id": "h100-sxm", "network": "ethernet-1g" }],
+                        "stages": [[0, 32]], "chains": 1 } }),
             ),
         ),
         (
@@ -162,8 +164,8 @@ fn no_key_of_a_group_is_one_of_another() {
     for (door, _) in questions() {
         let mut seen = Vec::new();
         for (group, keys) in groups(door).expect("a door") {
-            // How much is bought is a group of its own, and so is a second pool.
-            let apart = ["unit", "decode"].contains(&group);
+            // How much is bought is a group of its own, and so are a second pool and a chain.
+            let apart = ["unit", "decode", "chain"].contains(&group);
             seen.extend(keys.into_iter().filter(|key| !apart && *key != "name"));
         }
         let all = seen.len();
