@@ -31,6 +31,8 @@ SECONDS: Final = 300
 MOST_ACCELERATORS: Final = 16
 CARRIED: Final = 0.95
 """Share of the rate that has to be answered in time: our percentile."""
+ONE_POOL: Final = Path(__file__).with_name("peers_mode.txt").read_text().strip()
+"""Their word for replicas that both read and answer."""
 MODELS: Final = {
     ("llama-3.1-70b", "fp8"): "nvidia/Llama-3.1-70B-Instruct-FP8",
     ("llama-3.1-8b", "bf16"): "meta-llama/Meta-Llama-3.1-8B",
@@ -75,12 +77,12 @@ class Question(NamedTuple):
     def served(self, parallelism: Mapping[str, object]) -> dict[str, object]:
         """Put an engine as they take it."""
         return {
-            "mode": "aggregated",
+            "mode": ONE_POOL,
             "model": MODELS[self.model, self.weights],
             "hardware": self.hardware,
             "backend": self.engine,
             "context_length": self.prompt + self.output,
-            "workers": {"aggregated": {"parallelism": parallelism}},
+            "workers": {ONE_POOL: {"parallelism": parallelism}},
         }
 
     @property

@@ -267,8 +267,9 @@ def on_sale(pick: Pick, side: Sides) -> dict[str, Any]:
     accelerator, host = pick(side.fits)
     nics = side.reference.host(host).nics
     asked = candidate(pick, side)
-    if asked["network"] not in side.networks_of(accelerator):
-        asked["network"] = "ethernet-100g-cx5"
+    networks = [*side.networks_of(accelerator), None]
+    if asked["network"] not in networks:
+        asked["network"] = pick(networks)
     model = asked["model"]
     whole = side.carries_a_state(model) or _has_an_indexer(side, model)
     return {

@@ -216,7 +216,7 @@ def test_hundreds_of_replicas_are_not_simulated_once_the_clock_has_ended(
     def judged(_: object) -> None:
         raise Judged
 
-    monkeypatch.setattr(settle, "_judged", judged)
+    monkeypatch.setattr(settle, "judged", judged)
     bought = SimpleNamespace(deployments=[SimpleNamespace(replicas=replicas)])
     question: Any = SimpleNamespace(seconds_left=0.0, bought=lambda _: bought)
     purchase = Purchase("feasible", counts={0: 1})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -98,8 +98,9 @@ def or_chain(
 def _stocked(question: ServingQuestion) -> dict[str, int]:
     """Return what a stock has of the cards that a chain may be made of."""
     problem = question.problem
-    given = {name for name, said in question.asked.given.items() if said}
-    if given - JUDGED_BY or problem.objective != "cheapest" or not problem.target:
+    if not problem.stock or problem.objective != "cheapest" or not problem.target:
+        return {}
+    if {name for name, said in question.asked.given.items() if said} - JUDGED_BY:
         return {}
     cards = {each.id for each in question.catalog.list("accelerators")}
     cards -= {*problem.exclude, *problem.left_out}
@@ -134,7 +135,7 @@ def _cheapest(
 ) -> Build | None:
     """Look at chains until one is held; without one, remember that there is none."""
     ends = time.monotonic() + SHARE_OF_TIME * question.seconds_left
-    stocked: dict[str, Any] = {"cards": [*there.items()]}
+    stocked: dict[str, object] = {"cards": [*there.items()]}
     stocked["networks"] = question.problem.networks
     if math.isfinite(below):
         stocked["below_usd"] = below
