@@ -528,7 +528,7 @@ impl Replica<'_> {
         }
         messages += self.contexts(block, step);
         let launches = if step.prompts > 0.0 {
-            let captured = self.step_limits.graph_tokens.map_or(0.0, f64::from) >= tokens;
+            let captured = self.step_limits.graph_tokens.map_or(0.0, f64::from) >= step.tokens();
             self.host.prompt_launch * block.launches(captured)
         } else {
             Seconds::ZERO
