@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 REQUESTS: Final = 2_000
 SECONDS: Final = 300
-"""Of a command of theirs."""
+"""Of a command of theirs, unless another number is given."""
 MOST_ACCELERATORS: Final = 16
 CARRIED: Final = 0.95
 """Share of the rate that has to be answered in time: our percentile."""
@@ -110,6 +110,7 @@ class Peer(NamedTuple):
 
     tool: str
     folder: Path
+    seconds: float
 
     def asked(self, door: str, config: Mapping[str, object]) -> dict[str, Any] | str:
         """Ask one question: their answer, or the last line of what they say."""
@@ -119,10 +120,10 @@ class Peer(NamedTuple):
         words += ["--output-dir", str(self.folder / door), "--overwrite"]
         try:
             came = subprocess.run(
-                words, capture_output=True, text=True, check=False, timeout=SECONDS
+                words, capture_output=True, text=True, check=False, timeout=self.seconds
             )
         except subprocess.TimeoutExpired:
-            return f"no answer in {SECONDS} s"
+            return f"no answer in {self.seconds:g} s"
         if not came.stdout.strip():
             return (came.stderr.strip().splitlines() or ["nothing"])[0]
         return dict(json.loads(came.stdout))
@@ -215,9 +216,11 @@ def main() -> None:
     read = argparse.ArgumentParser(description=__doc__)
     read.add_argument("tool", help="their executable")
     read.add_argument("--only", type=int, nargs="*", default=[])
+    read.add_argument("--seconds", type=float, default=SECONDS)
+    read.add_argument("--no-search", action="store_true")
     told = read.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        peer = Peer(told.tool, Path(folder))
+        peer = Peer(told.tool, Path(folder), told.seconds)
         for place, asked in enumerate(QUESTIONS, 1):
             if told.only and place not in told.only:
                 continue
@@ -231,7 +234,8 @@ def main() -> None:
                 of_one = rate / each.replicas
                 theirs = peer.predicted(asked, each, of_one)
                 print(f"  of a replica at {of_one:.2f}/s: {theirs}", flush=True)
-            print(f"  theirs {peer.recommended(asked)}", flush=True)
+            if not told.no_search:
+                print(f"  theirs {peer.recommended(asked)}", flush=True)
 
 
 if __name__ == "__main__":
