@@ -1,8 +1,9 @@
 """Ten questions beside AISimulate: what it predicts of our plan, what it would take.
 
-It is run as it is installed, by its command line; nothing of it is read. Our plan's
-largest deployment is predicted there under its own share of the traffic, and the same
-question is asked of its search (fewest accelerators for a rate within two promises).
+It is run as it is installed, by its command line; nothing of it is read. A replica of
+each deployment of our plan is predicted there under its own part of the traffic, and
+the same question is asked of its search (fewest accelerators for a rate within two
+promises; it was not seen to end, so that what is read of its answer is not tried).
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Peer(NamedTuple):
     seconds: float
 
     def asked(self, door: str, config: Mapping[str, object]) -> dict[str, Any] | str:
-        """Ask one question: their answer, or the last line of what they say."""
+        """Ask one question: their answer, or the first line of what they say."""
         file = self.folder / f"{door}.json"
         file.write_text(json.dumps(config))
         words = [self.tool, door, "--config", str(file), "--format", "json"]

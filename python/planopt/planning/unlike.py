@@ -123,11 +123,12 @@ def _proven(chain: Build, purchase: Purchase, like: Purchase | None) -> Purchase
         return Purchase(status="feasible", why=why or "edge")
     bound = min(bound, price)
     gap = (price - bound) / price if price else 0.0
-    if gap:
-        return Purchase(
-            status="feasible", why=why or "edge", bound_micro_usd=bound, gap=gap
-        )
-    return Purchase(status="optimal", bound_micro_usd=bound, gap=0.0)
+    return Purchase(
+        status="feasible" if gap else "optimal",
+        why=why or "edge" if gap else None,
+        bound_micro_usd=bound,
+        gap=gap,
+    )
 
 
 def _cheapest(
