@@ -67,6 +67,9 @@ const PATIENCES: f64 = 3.0;
 /// Share of what comes that has to leave in a look that is long enough: the rest is chance.
 const CARRIED: f64 = 0.995;
 
+/// Relative error within which what is asked is a whole number of times what some replicas carry.
+const ROUNDING: f64 = 1e-3;
+
 /// Replicas that are simulated together, at most.
 pub(super) const MOST_TOGETHER: u32 = 64;
 
@@ -136,6 +139,15 @@ impl Judge<'_> {
             return 1;
         }
         whole((self.goal.asked / rate).ceil()).min(MOST_TOGETHER)
+    }
+
+    /// Of how many requests one goes to replicas that carry such a rate together: a purchase hands
+    /// out what is asked in turn, so that what reaches a part of it is more even than what comes.
+    fn one_of(&self, rate: f64) -> f64 {
+        if self.is_closed() || !self.is_alone() {
+            return 1.0;
+        }
+        (self.goal.asked / rate + ROUNDING).floor().max(1.0)
     }
 
     /// Whether replicas are what each is by itself: whoever asks stays with his, or nothing is found
@@ -292,8 +304,9 @@ impl Judge<'_> {
             limits,
             step,
         };
+        let rate = rate * f64::from(replicas);
         let load = Load {
-            arrivals: at(&self.load.arrivals, rate * f64::from(replicas)),
+            arrivals: at(&self.load.arrivals, rate, self.one_of(rate)),
             ..self.load.clone()
         };
         let run = Run {
@@ -366,8 +379,13 @@ impl Judge<'_> {
     }
 }
 
-/// The same arrivals at another rate, or of as many users.
-fn at(arrivals: &Arrivals, rate: f64) -> Arrivals {
+/// The same arrivals at another rate, or of as many users, where one of so many is taken in turn: its
+/// gap is the sum of theirs, and a sum of gamma variates is one of a variation less by the root.
+fn at(arrivals: &Arrivals, rate: f64, one_of: f64) -> Arrivals {
+    let every = |cv: f64| Arrivals::Gamma {
+        per_second: rate,
+        cv: cv / one_of.sqrt(),
+    };
     match *arrivals {
         Arrivals::Closed {
             think_seconds,
@@ -378,10 +396,9 @@ fn at(arrivals: &Arrivals, rate: f64) -> Arrivals {
             think_seconds,
             start,
         },
-        Arrivals::Gamma { cv, .. } => Arrivals::Gamma {
-            per_second: rate,
-            cv,
-        },
+        Arrivals::Gamma { cv, .. } => every(cv),
+        // The gaps of a Poisson process vary as much as they are long.
+        Arrivals::Poisson { .. } | Arrivals::Trace { .. } if one_of > 1.0 => every(1.0),
         Arrivals::Poisson { .. } | Arrivals::Trace { .. } => Arrivals::Poisson { per_second: rate },
     }
 }
