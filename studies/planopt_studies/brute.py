@@ -13,7 +13,7 @@ import argparse
 import math
 import random
 from itertools import product
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -41,6 +41,7 @@ LOOKS: Final = ((8_000, 41), (16_000, 42))
 NARROW: Final = 1.03
 SIGMA: Final = 2.0
 ONE_SIDED: Final = 1.645
+ROUNDING: Final = 1e-3
 ROUNDING_USD: Final = 1.0
 
 
@@ -161,11 +162,15 @@ class Enumeration:
     ) -> str:
         load = self.problem.whole_load
         assert load is not None
-        came = replace(load, arrivals=Arrivals(kind="poisson", per_second=rate))
+        # So many get what is asked in turn: what reaches each is more even than what comes.
+        copies = max(1, int(self.rate / rate + ROUNDING))
+        came = Arrivals(kind="poisson", per_second=rate * copies)
+        layout = cast("dict[str, int]", configuration["layout"])
+        many = {**layout, "replicas": layout["replicas"] * copies}
         report = simulated(
             self.catalog,
-            configuration,
-            came,
+            {**configuration, "layout": many},
+            replace(load, arrivals=came),
             engine=self.problem.asked["scheduler"],
             requests=requests,
             seed=seed,

@@ -402,3 +402,59 @@ fn at(arrivals: &Arrivals, rate: f64, one_of: f64) -> Arrivals {
         Arrivals::Poisson { .. } | Arrivals::Trace { .. } => Arrivals::Poisson { per_second: rate },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::at;
+    use crate::catalog::RequestOverhead;
+    use crate::load::{Arrivals, Lengths, Load, Sizes};
+    use crate::serving::engine::{AffineStep, EngineLimits, Objectives, Pool, Run, simulate};
+    use std::sync::atomic::AtomicBool;
+
+    /// The time to the first token at p95 of servers that take a second on average.
+    fn p95(replicas: u32, arrivals: Arrivals) -> f64 {
+        let step = AffineStep {
+            per_prefill_token: 1e-4,
+            ..AffineStep::default()
+        };
+        let limits = EngineLimits {
+            max_sequences: 1,
+            ..EngineLimits::default()
+        };
+        let load = Load {
+            arrivals,
+            sizes: Sizes::Independent {
+                prompt: Lengths::Exponential { mean: 1e4 },
+                output: Lengths::Fixed { tokens: 1 },
+            },
+            prefix_hit_rate: 0.0,
+            sessions: None,
+        };
+        let run = Run {
+            seed: 1,
+            warm_up: 10_000,
+            requests: 200_000,
+            doors_close: false,
+            request_overhead: RequestOverhead::default(),
+            objectives: Objectives::default(),
+        };
+        let pool = Pool {
+            replicas,
+            limits,
+            step: &step,
+        };
+        simulate(&pool, &load, run, &AtomicBool::new(false))
+            .ttft_seconds
+            .p95
+    }
+
+    #[test]
+    fn one_that_gets_every_fourth_request_waits_as_four_do_that_get_them_in_turn() {
+        let of_all = Arrivals::Poisson { per_second: 2.8 };
+        let together = p95(4, of_all.clone());
+        let one = p95(1, at(&of_all, 0.7, 4.0));
+        assert!((one / together - 1.0).abs() < 0.03, "{one} for {together}");
+        let by_chance = p95(1, at(&of_all, 0.7, 1.0));
+        assert!(by_chance > 1.2 * together, "{by_chance} for {together}");
+    }
+}
