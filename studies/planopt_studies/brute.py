@@ -162,7 +162,7 @@ class Enumeration:
     ) -> str:
         load = self.problem.whole_load
         assert load is not None
-        # So many get what is asked in turn: what reaches each is more even than what comes.
+        # So many get requests in turn: they reach each more evenly than they come.
         copies = max(1, int(self.rate / rate + ROUNDING))
         came = Arrivals(kind="poisson", per_second=rate * copies)
         layout = cast("dict[str, int]", configuration["layout"])
