@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from planopt.documents.evaluation import EvaluationDocument, UnderLoad
+from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.training import TrainingDocument
 from planopt.price_sources import is_rough
 from planopt.report import parts
 from planopt.report.derivation import derivation
 from planopt.report.first import assumptions, cost_line, ends_of, hardware, speed, times
 from planopt.report.money import money
-from planopt.report.numbers import count, days, duration, milliseconds, rate, size
+from planopt.report.numbers import count, days, milliseconds, size
 from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions, whole
 from planopt.report.style import UNKNOWN, bad, faint, good, warn
-from planopt.report.table import Block, Report, Section, Sentence, Table
-from planopt.report.training import layers, run, run_lines, training_layout
+from planopt.report.table import Block, Report, Section, Sentence
+from planopt.report.training import layers, run_lines, training_layout, work
 
 
 def render_evaluation(
@@ -81,27 +81,9 @@ def _load(evaluation: EvaluationDocument) -> list[Block]:
     simulated = load is not None and load.by == "simulation" and not load.overloaded
     if evaluation.decode.tokens_per_second_per_user and not simulated:
         shown.append(predictions("A STEADY STEP", [speed(evaluation)]))
-    if load is not None:
-        shown += [] if load.overloaded else [_latencies(evaluation, load)]
-        shown += [Parts("Load", [parts.carried(load), f"by {load.by}"])]
-        shown += [Parts("Cache", cache)] if (cache := parts.found(load)) else []
+    shown += parts.under_load(evaluation)
     does = [*parts.time_and_memory(evaluation), parts.prompt_line(evaluation)]
     return [*shown, *does, *_prefill_pool(evaluation)]
-
-
-def _latencies(evaluation: EvaluationDocument, load: UnderLoad) -> Table:
-    who = f"{count(load.users)} USERS" if load.users else "THIS LOAD"
-    who = f"{count(load.sessions.alive)} SESSIONS" if load.sessions else who
-    names = ("mean", "p50", "p95", "p99")
-    of = {"TTFT": evaluation.ttft_seconds, "TPOT": evaluation.tpot_seconds}
-    rows = [
-        (what, *(duration(getattr(each, name)) for name in names))
-        for what, each in of.items()
-    ]
-    speeds = (getattr(of["TPOT"], name) for name in names)
-    rows.append(("tok/s per user", *(rate(each and 1 / each) for each in speeds)))
-    titles = (f"UNDER {who}", *(f">{name.upper()}" for name in names))
-    return Table(titles, rows, wraps=False)
 
 
 def _paid(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
@@ -125,7 +107,7 @@ def _details(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
     """Show what else it does, the bill, and all that was assumed."""
     does: list[Block] = []
     if evaluation.kind == "training":
-        does = [*layers(evaluation.mixed), *run(evaluation)]
+        does = [*layers(evaluation.mixed), "", *work(evaluation)]
     return [
         *does,
         Section("", parts.bill(evaluation.bill_of_materials)),

@@ -31,12 +31,11 @@ from planopt.report.numbers import (
     count,
     duration,
     many,
-    milliseconds,
     percent,
     rate,
     tonnes,
 )
-from planopt.report.screen import Parts
+from planopt.report.screen import Parts, some
 from planopt.report.style import warn
 from planopt.report.table import Block, Section, Sentence, Table, listed
 
@@ -116,11 +115,6 @@ def chained(of: Deployment) -> list[str]:
     return [*said, where] if said else []
 
 
-def known(*parts: tuple[float | None, str]) -> str:
-    """Join what is said of figures that are known."""
-    return "   ".join(said for figure, said in parts if figure is not None)
-
-
 # --- Where time and memory go ---------------------------------------------------------
 
 
@@ -198,27 +192,31 @@ def causes(parts: TimeParts) -> dict[str, float | None]:
     }
 
 
-def latencies(evaluation: ServingEvaluation) -> list[str]:
-    """Show latencies under a load, where one was asked about, and what comes out."""
-    lines = []
+def under_load(evaluation: ServingEvaluation, *, at_once: bool = False) -> list[Block]:
+    """Show latencies under a load, what comes out, and what prompts find."""
     load = evaluation.under_load
-    if load is not None and load.overloaded:
-        return [f" Load  {carried(load)}"]
-    times = {"TTFT": evaluation.ttft_seconds, "TPOT": evaluation.tpot_seconds}
-    for name, of in times.items():
-        each = {"mean": of.mean, "p50": of.p50, "p95": of.p95, "p99": of.p99}
-        told = ((at, f"{label} {milliseconds(at)}") for label, at in each.items())
-        lines += [f" {name}  {said}"] if (said := known(*told)) else []
-    if load is not None:
-        who = f"{count(load.users)} users" if load.users else "at random"
-        if load.sessions is not None:
-            who = f"{count(load.sessions.alive)} sessions"
-        if not load.users and load.concurrency is not None:
-            who += f", {load.concurrency:.3g} at the same time on average"
-        lines.append(f" Load  {who}: {carried(load)}")
-        cache = found(load)
-        lines += [f" Cache {'; '.join(cache)}"] if cache else []
-    return lines
+    if load is None:
+        return []
+    told = [carried(load), f"by {load.by}"]
+    if at_once and not load.users and load.concurrency is not None:
+        told.append(f"{load.concurrency:.3g} at the same time on average")
+    latencies = [] if load.overloaded else [_latencies(evaluation, load)]
+    return [*latencies, Parts("Load", told), *some("Cache", found(load))]
+
+
+def _latencies(evaluation: ServingEvaluation, load: UnderLoad) -> Table:
+    who = f"{count(load.users)} USERS" if load.users else "THIS LOAD"
+    who = f"{count(load.sessions.alive)} SESSIONS" if load.sessions else who
+    names = ("mean", "p50", "p95", "p99")
+    of = {"TTFT": evaluation.ttft_seconds, "TPOT": evaluation.tpot_seconds}
+    rows = [
+        (what, *(duration(getattr(each, name)) for name in names))
+        for what, each in of.items()
+    ]
+    speeds = (getattr(of["TPOT"], name) for name in names)
+    rows.append(("tok/s per user", *(rate(each and 1 / each) for each in speeds)))
+    titles = (f"UNDER {who}", *(f">{name.upper()}" for name in names))
+    return Table(titles, rows, wraps=False)
 
 
 def found(load: UnderLoad | None) -> list[str]:

@@ -28,7 +28,7 @@ from planopt.report.numbers import count, days, many, milliseconds, percent, rat
 from planopt.report.screen import whole
 from planopt.report.style import UNKNOWN, bad, good
 from planopt.report.table import Block, Report, Section, Sentence, Table, listed
-from planopt.report.training import run, training_layout
+from planopt.report.training import training_layout, work
 from planopt.units import MONTHS_PER_YEAR
 
 _STEADY = (
@@ -62,7 +62,7 @@ def _serving(plan: Plan) -> list[Block]:
                 Sentence(layout, " "),
                 *(whole(parts.time_and_memory(each.evaluation)) if several else ()),
                 parts.prompt_line(each.evaluation).whole(),
-                *parts.latencies(each.evaluation),
+                *whole(parts.under_load(each.evaluation, at_once=True)),
             )
         ),
         "",
@@ -87,7 +87,7 @@ def _training(plan: TrainingPlan) -> list[Block]:
     bought = [parts.bill(plan.bill_of_materials)] if plan.deployments else []
     return [
         _nearest(plan),
-        *(Section("", *run(each.evaluation)) for each in plan.deployments),
+        *(Section("", *work(each.evaluation)) for each in plan.deployments),
         Section("", *bought),
         Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),
         Section("Batches of the range", *_batches(plan)),

@@ -12,8 +12,8 @@ from planopt.documents.training import (
     TrainingEvaluation,
 )
 from planopt.report.money import money
-from planopt.report.numbers import count, days, duration, percent, rate, size, watts
-from planopt.report.parts import known, memory_line, time_line
+from planopt.report.numbers import count, duration, percent, rate, size
+from planopt.report.parts import memory_line, time_line
 from planopt.report.screen import Parts
 from planopt.report.table import Block, Sentence
 
@@ -119,36 +119,30 @@ def _of_a_step(step: Step) -> dict[str, float | None]:
     }
 
 
-def run(evaluation: TrainingEvaluation) -> list[str]:
-    """Say what the whole run takes: hours, failures, energy, money, carbon."""
-    of, failures, lines = evaluation.run, evaluation.failures, []
-    if of.accelerator_hours is not None:
-        lines.append(
-            f" Run   {days(evaluation.days)} days   "
-            f"{count(of.accelerator_hours)} accelerator-hours, "
-            f"{count(of.productive_accelerator_hours)} of them productive   "
-            f"{count(of.steps)} steps"
-        )
-    if failures.interval_seconds is not None:
-        expected = failures.expected
-        lines.append(
-            f"       a failure every {duration(failures.interval_seconds)}"
-            + ("" if expected is None else f" ({rate(expected)} expected)")
-            + f", a checkpoint every {duration(failures.checkpoint_interval_seconds)}"
-            f" ({size(failures.checkpoint_bytes)} in "
-            f"{duration(failures.checkpoint_seconds)})"
-        )
-    if failures.hosts_away:
-        lines.append(
-            f"       {rate(failures.hosts_away)} hosts away at any time, "
-            f"{failures.spare_hosts or 0} spare: all there "
-            f"{percent(failures.availability)} of the time"
-        )
-    said = known(
+def work(evaluation: TrainingEvaluation) -> list[Block]:
+    """Say what the lines of a run leave out: steps, carbon, failures, spare hosts."""
+    of, failures = evaluation.run, evaluation.failures
+    useful = of.productive_accelerator_hours
+    done = [
+        (of.steps, f"{count(of.steps)} steps"),
+        (useful, f"{count(useful)} accelerator-hours productive"),
         (of.energy_kwh, f"{count(of.energy_kwh)} kWh"),
         (of.kg_co2e, f"{count(of.kg_co2e)} kg CO2e"),
-        (of.usd, f"{money(of.usd, whole=True)} {_paid_for(evaluation)}"),
-        (evaluation.power_watts, f"{watts(evaluation.power_watts)} at full load"),
+    ]
+    failing = [
+        f"one every {duration(failures.interval_seconds)}",
+        f"a checkpoint every {duration(failures.checkpoint_interval_seconds)}",
+        f"{size(failures.checkpoint_bytes)} of it in "
+        f"{duration(failures.checkpoint_seconds)}",
+    ]
+    away = [
+        f"{rate(failures.hosts_away)} hosts at any time",
+        f"{failures.spare_hosts or 0} spare",
+        f"all there {percent(failures.availability)} of the time",
+    ]
+    lines = (
+        Parts("Work", [said for figure, said in done if figure is not None]),
+        Parts("Failures", failing if failures.interval_seconds is not None else []),
+        Parts("Away", away if failures.hosts_away else []),
     )
-    lines += [f"       {said}"] if said else []
-    return ["", *lines] if lines else []
+    return [line.whole() for line in lines if line.parts]
