@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -184,6 +185,14 @@ class InternalError(PlanoptError):
     """A fault of planopt itself."""
 
     exit_code = 70
+
+
+def meant(name: str, known: Iterable[str], *, most: int = 1) -> str | None:
+    """Offer what is most like a name that nothing has, if anything is."""
+    near = get_close_matches(name, list(known), n=most)
+    return (
+        f"did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else None
+    )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import os
 import stat
@@ -45,6 +46,18 @@ def replacing(path: str | Path, *, field: str | None = None) -> Iterator[IO[byte
     """
     with unwritable(path, field=field), _opened(Path(path)) as file:
         yield file
+
+
+@contextmanager
+def unreadable(what: str, accepted: str, **place: str | Path) -> Iterator[None]:
+    """Make what is wrong with a file that is read an error of planopt, E006."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or error
+        message = f"cannot read {what}: {why}"
+        told = {name: str(each) for name, each in place.items()}
+        raise InputError.of("E006", message, accepted=accepted, **told) from error
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 
 from planopt._native import formats
 from planopt.errors import Diagnostic, InputError
-from planopt.files import read
+from planopt.files import read, unreadable
 
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1, le=10**8)]
@@ -80,20 +80,12 @@ def _needed(kind: type[Struct]) -> set[str]:
 
 
 def _table(path: Path) -> tuple[list[str], list[tuple[int, list[Cell]]]]:
-    try:
+    accepted = "a CSV file with a header"
+    with unreadable("the measurements", accepted, field="--data", value=path):
         lines = io.StringIO(read(path).decode("utf-8-sig"), newline="")
         reader = csv.reader(lines, strict=True)
         columns = [name.strip() for name in next(reader, [])]
         return columns, [(reader.line_num, row) for row in reader if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise InputError.of(
-            "E006",
-            f"cannot read the measurements: {why}",
-            field="--data",
-            value=str(path),
-            accepted="a CSV file with a header",
-        ) from error
 
 
 def _rows(

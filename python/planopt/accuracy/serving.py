@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Final
 
-from planopt.catalog.open import Catalog, bundled_folder, open_catalog
+from planopt.catalog.open import Catalog, open_catalog
 from planopt.documents.evaluation import Memory, ServingEvaluation
 from planopt.documents.parts import Rejection
 from planopt.errors import InputError
 from planopt.loads import Latencies, Load, Run, outcome
-
-_ENGINE_TABLE: Final = re.compile(r"^\[engines\.([\w-]+)\]", re.MULTILINE)
 
 
 class UnpredictableError(Exception):
@@ -136,8 +131,8 @@ def _predictable() -> Iterator[None]:
 
 @lru_cache(maxsize=4)
 def engines_of(assumptions: str) -> frozenset[str]:
-    """Return the engines that an assumptions file says anything of."""
-    path = Path(assumptions)
-    if not path.is_file():
-        path = bundled_folder() / "assumptions" / f"{assumptions}.toml"
-    return frozenset(_ENGINE_TABLE.findall(path.read_text(encoding="utf-8")))
+    """Return the engines that assumptions say anything of."""
+    catalog = catalog_of(assumptions)
+    (entry,) = catalog.list("assumptions")
+    known = (name.split(".") for name in catalog.figures("assumptions", entry.id))
+    return frozenset(name[1] for name in known if name[0] == "engines")

@@ -14,7 +14,7 @@ from typing import Any
 from planopt.catalog.open import Catalog
 from planopt.catalog.overlay import toml_document, write_overlay
 from planopt.errors import Diagnostic, InputError
-from planopt.toml import tomllib
+from planopt.toml import read_table
 
 UNDATED = "undated"
 SPOT = ("interrupted_every", "restart")
@@ -78,9 +78,7 @@ class Imported:
 
 @cache
 def _names() -> Mapping[str, Any]:
-    path = Path(__file__).with_name("names.toml")
-    names: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    return names
+    return read_table(Path(__file__).with_name("names.toml"), dict[str, Any])
 
 
 def accelerator_of(name: str, imported: Imported) -> str | None:

@@ -124,6 +124,8 @@ class Catalog:
             str(bundled_folder()), _folders(overlays), assumptions
         )
         self._as_read = self.native
+        self._known: dict[object, bytes] = {}
+        """What was asked that prices do not change."""
 
     def price_tags(self) -> list[PriceTag]:
         """Every price of what can be bought."""
@@ -148,8 +150,15 @@ class Catalog:
         """Change what was read, and what is paid for it."""
         change = methodcaller(name, *given)
         other = self._with(change(self.native))
-        other._as_read = change(self._as_read)
+        is_as_read = self.native is self._as_read
+        other._as_read = other.native if is_as_read else change(self._as_read)
+        other._known = {}
         return other
+
+    def _asked_once(self, door: str, *given: object) -> bytes:
+        if (door, given) not in self._known:
+            self._known[door, given] = getattr(self.native, door)(*given)
+        return self._known[door, given]
 
     def watched(self, steps: Steps) -> Catalog:
         """Return the same catalog, whose long work is told of."""
@@ -201,7 +210,7 @@ class Catalog:
     def model(self, name: str, kv_heads: int | None = None) -> Model:
         """Tell of a model in short: parameters, width, layers, context, format."""
         asked = written({"name": name, "kv_heads": kv_heads})
-        return decode(self.native.model(asked), type=Model)
+        return decode(self._asked_once("model", asked), type=Model)
 
     def found(self, model: str) -> str:
         """Return a model that is known, or a folder that the Hub has filled."""
@@ -222,7 +231,7 @@ class Catalog:
 
     def list(self, kind: str) -> tuple[Entry, ...]:
         """Id and name of each entity of a kind."""
-        return decode(self.native.list(kind), type=tuple[Entry, ...])
+        return decode(self._asked_once("list", kind), type=tuple[Entry, ...])
 
     def show(self, kind: str, id: str) -> Entity:
         """One entity: its figures, each with its source, date and status."""

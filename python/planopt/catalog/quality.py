@@ -6,11 +6,10 @@ import math
 from functools import cache
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from planopt.catalog.open import bundled_folder
-from planopt.toml import tomllib
+from planopt.toml import read_table
 
 
 class Quality(Struct, frozen=True, kw_only=True):
@@ -50,8 +49,10 @@ def cost_in_quality(weights: str, parameters: float) -> str:
     return f"{known.told(weights)} ({known.date}): check your own tasks"
 
 
+class _Measured(Struct, frozen=True):
+    measured: tuple[Quality, ...]
+
+
 @cache
 def _known() -> tuple[Quality, ...]:
-    text = (bundled_folder() / "quality.toml").read_text(encoding="utf-8")
-    found = tomllib.loads(text)["measured"]
-    return msgspec.convert(found, tuple[Quality, ...])
+    return read_table(bundled_folder() / "quality.toml", _Measured).measured

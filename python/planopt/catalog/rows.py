@@ -7,13 +7,12 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
 from planopt.catalog.overlay import IDS, is_id
-from planopt.errors import Diagnostic, InputError
-from planopt.files import read
+from planopt.errors import Diagnostic, meant
+from planopt.files import read, unreadable
 from planopt.printable import printable
 
 MOST_PROBLEMS = 20
@@ -115,15 +114,8 @@ def read_rows(
     problems: list[Diagnostic],
 ) -> Iterator[Row]:
     """Read a CSV file with a header."""
-    try:
+    with unreadable("the table", "a CSV file in UTF-8", file=file):
         text = read(file).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError.of(
-            "E006",
-            f"cannot read the table: {getattr(error, 'strerror', None) or error}",
-            file=file,
-            accepted="a CSV file in UTF-8",
-        ) from error
     lines = csv.reader(io.StringIO(text, newline=""))
     wrong = partial(Diagnostic, code="E113", file=str(file))
     try:
@@ -153,11 +145,11 @@ def _wrong_columns(
     known = [*required, *optional]
     for place, column in enumerate(header, start=1):
         if column not in known:
-            near = get_close_matches(column, known, n=1)
-            meant = f"did you mean `{near[0]}`?" if near else None
-            what = f"column {place}, `{column}`, is not known"
             yield wrong(
-                message=what, field=column, accepted=", ".join(known), help=meant
+                message=f"column {place}, `{column}`, is not known",
+                field=column,
+                accepted=", ".join(known),
+                help=meant(column, known),
             )
     for column in required:
         if column not in header:

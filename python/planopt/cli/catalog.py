@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from planopt.catalog import KINDS
 from planopt.cli.output import show
-from planopt.errors import InputError
+from planopt.errors import InputError, meant
 from planopt.printable import printable
 
 if TYPE_CHECKING:
@@ -144,16 +144,11 @@ def _kind_of(catalog: "Catalog", name: str) -> str:
         if name in of_kind or any(each.startswith(f"{name}/") for each in of_kind):
             return kind
         ids += of_kind
-    from difflib import get_close_matches
-
-    nearest = get_close_matches(name, ids, n=3)
     raise InputError.of(
         "E001",
         f"the catalogs have no entry `{name}`",
         value=name,
-        help=f"did you mean {' or '.join(f'`{each}`' for each in nearest)}?"
-        if nearest
-        else "`planopt catalog list` lists them",
+        help=meant(name, ids, most=3) or "`planopt catalog list` lists them",
     )
 
 

@@ -3,14 +3,13 @@
 import os
 import traceback
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
 import typer
 
 from planopt.cli.output import say, tell
-from planopt.errors import Diagnostic, InputError, PlanoptError
+from planopt.errors import Diagnostic, InputError, PlanoptError, meant
 
 OK = 0
 NO_PLAN = 1
@@ -72,14 +71,12 @@ def _diagnostic_of(error: Exception) -> Diagnostic:
         field = named or max(parameter.opts, key=len)
     if kind == "MissingParameter":
         message = f"`{field}` is missing"
-    near = get_close_matches(
-        field or "", getattr(error, "possibilities", None) or (), 1
-    )
+    near = meant(field or "", getattr(error, "possibilities", None) or ())
     return Diagnostic(
         code=_CODES.get(kind, "E002"),
         message=message[:1].lower() + message[1:],
         field=field,
-        help=f"did you mean `{near[0]}`?" if near else f"see `{path} --help`",
+        help=near or f"see `{path} --help`",
     )
 
 

@@ -46,8 +46,8 @@ from planopt.documents.parts import (
     Status,
 )
 from planopt.documents.training import Batches, Renting, TrainingDeployment
-from planopt.errors import Infeasible, InputError
-from planopt.files import read
+from planopt.errors import Infeasible
+from planopt.files import read, unreadable
 from planopt.options import flag
 
 if TYPE_CHECKING:
@@ -394,15 +394,9 @@ class PlanDocument(Drawn, Document, frozen=True, kw_only=True):
 
 def content_of(path: str | Path) -> bytes:
     """Read the file of a plan; E006 where it cannot be."""
-    try:
+    accepted = "a file that `planopt solve --out plan.json` has written"
+    with unreadable("the plan", accepted, file=path):
         return read(path)
-    except OSError as error:
-        raise InputError.of(
-            "E006",
-            f"cannot read the plan: {error.strerror or error}",
-            file=path,
-            accepted="a file that `planopt solve --out plan.json` has written",
-        ) from error
 
 
 def command(kind: str, request: Request | FleetRequest | _Asked) -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from planopt.documents.base import Document
 from planopt.documents.plan import PlanDocument
-from planopt.toml import tomllib
+from planopt.toml import read_table
 
 COUNT = "1"
 """The unit of counts and shares."""
@@ -44,8 +44,7 @@ class Properties(msgspec.Struct, frozen=True):
 @cache
 def properties() -> Properties:
     """Read the table of names."""
-    text = Path(__file__).with_name("properties.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), Properties)
+    return read_table(Path(__file__).with_name("properties.toml"), Properties)
 
 
 @cache

@@ -11,7 +11,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from planopt._native import parse_quantity
@@ -33,7 +32,7 @@ from planopt.measurement.overlay import (
 from planopt.options import Asked
 from planopt.planning.evaluate import evaluated
 from planopt.price_sources import today
-from planopt.toml import tomllib
+from planopt.toml import read_table, tomllib
 
 Table = dict[str, object]
 Place = tuple[Table, str]
@@ -69,9 +68,7 @@ class Factor(Struct, frozen=True, forbid_unknown_fields=True):
 @lru_cache
 def factors() -> dict[str, Factor]:
     """Read which factors there are."""
-    path = Path(__file__).with_name("factors.toml")
-    named = tomllib.loads(path.read_text(encoding="utf-8"))
-    return msgspec.convert(named, dict[str, Factor])
+    return read_table(Path(__file__).with_name("factors.toml"), dict[str, Factor])
 
 
 class Machine:

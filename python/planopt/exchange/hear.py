@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
 from planopt.documents.exchange import Heard
-from planopt.errors import Diagnostic
+from planopt.errors import Diagnostic, meant
 from planopt.exchange.tool import Flag, Terms, Tool, term
 from planopt.exchange.words import settings
 
@@ -104,9 +103,8 @@ class Hearing:
             why = "planopt does not know whether it changes memory or layout"
             self._refuse(flag, value, f"{why}; leave it out if it does not")
         else:
-            near = get_close_matches(flag, of.listed.flags, n=1)
-            meant = f"did you mean `{near[0]}`?" if near else None
-            self._refuse(flag, value, meant, f"no flag of {of.name} {of.version}")
+            near = meant(flag, of.listed.flags)
+            self._refuse(flag, value, near, f"no flag of {of.name} {of.version}")
 
     def _inside(self, flag: str, value: str) -> None:
         """Hear an object of JSON by its keys."""

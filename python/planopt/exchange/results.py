@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from planopt.errors import InputError
-from planopt.files import read
-from planopt.toml import tomllib
+from planopt.files import read, unreadable
+from planopt.toml import read_table
 from planopt.traffic import LARGEST_QUANTITY
 
 LEVELS = (50, 75, 90, 95, 97, 99, 99.9)
@@ -119,17 +119,13 @@ class Tool(Struct, forbid_unknown_fields=True):
 def tools() -> tuple[Tool, ...]:
     """Read what each tool calls its figures."""
     path = Path(__file__).with_name("results.toml")
-    named = tomllib.loads(path.read_text(encoding="utf-8"))
-    return tuple(msgspec.convert(named, dict[str, Tool]).values())
+    return tuple(read_table(path, dict[str, Tool]).values())
 
 
 def read_result(path: str) -> Result:
     """Read the result of any of the tools; E006 if it is no file, E305 if none."""
-    try:
+    with unreadable("the result", "what a benchmark has saved", value=path):
         text = read(path).decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        message = f"cannot read the result: {error}"
-        raise InputError.of("E006", message, value=path) from error
     for tool in tools():
         named = _SHAPES[tool.shape](text)
         if all(_at(named, name) is not None for name in tool.known_by):

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from planopt.toml import tomllib
+from planopt.toml import read_table
 
 TOOLS = Path(__file__).parent / "tools"
 
@@ -32,8 +32,7 @@ class Term(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @cache
 def _terms() -> dict[str, Term]:
-    text = (TOOLS.parent / "terms.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, Term])
+    return read_table(TOOLS.parent / "terms.toml", dict[str, Term])
 
 
 def term(name: str) -> Term:
@@ -144,8 +143,7 @@ class Tool(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 @cache
 def tool(name: str) -> Tool:
     """Return the table of a tool."""
-    text = (TOOLS / f"{name}.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), Tool, strict=False)
+    return read_table(TOOLS / f"{name}.toml", Tool)
 
 
 def count_of(terms: Terms, name: str, usual: int = 1) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from planopt.door import question
-from planopt.errors import InputError
-from planopt.files import read
+from planopt.errors import InputError, meant
+from planopt.files import read, unreadable
 from planopt.toml import loads, tomllib
 
 SPACES = Path(__file__).parent.parent / "spaces"
@@ -36,27 +35,11 @@ class Space:
 def read_space(name: str) -> Space:
     """Read a space by its name, or from a file ``NAME.toml``."""
     path = Path(name) if name.endswith(".toml") else SPACES / f"{name}.toml"
-    try:
+    known = sorted(each.stem for each in SPACES.glob("*.toml"))
+    accepted, near = ", ".join(known) + ", or a file NAME.toml", meant(name, known)
+    told = {"field": "--space", "value": name, **({"help": near} if near else {})}
+    with unreadable(f"the space `{name}`", accepted, **told):
         text = read(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError.of(
-            "E006",
-            f"cannot read the space: {error}",
-            field="--space",
-            value=name,
-            accepted="a TOML file in UTF-8",
-        ) from error
-    except OSError as error:
-        known = sorted(each.stem for each in SPACES.glob("*.toml"))
-        nearest = difflib.get_close_matches(name, known, n=1)
-        raise InputError.of(
-            "E006",
-            f"there is no space `{name}`",
-            field="--space",
-            value=name,
-            accepted=", ".join(known) + ", or a file NAME.toml",
-            help=f"did you mean `{nearest[0]}`?" if nearest else None,
-        ) from error
     return space_of_tables(name, read_toml(name, text))
 
 

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, catalog_digest, open_catalog
 from planopt.door import written
 from planopt.errors import Diagnostic, InputError
-from planopt.files import read
+from planopt.files import read, unreadable
 from planopt.sweeps.spaces import Space, read_space, read_toml, space_of_tables
 
 CHUNK = 150_000_000
@@ -101,16 +101,8 @@ class Study:
 
 def read_study(path: str, *, catalog: Sequence[str] = ()) -> Study:
     """Read a study from a file."""
-    try:
+    with unreadable("the study", "a TOML file", field="STUDY", value=path):
         text = read(path).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError.of(
-            "E006",
-            f"cannot read the study: {getattr(error, 'strerror', None) or error}",
-            field="STUDY",
-            value=path,
-            accepted="a TOML file",
-        ) from error
     tables = read_toml(path, text)
     problems: list[Diagnostic] = []
     with _told(problems):
