@@ -43,16 +43,19 @@ def kinds(
     training = request.tokens is not None
     asked = {
         "model": request.model,
-        "steps_on": names,
+        "steps_on": sorted({*_every(catalog, request), *names}),
         "any_engine": not training and request.engine_name is None,
         "training": training,
     }
-    response = msgspec.json.decode(catalog.native.errors(msgspec.json.encode(asked)))
+    # Of all of them, whichever are asked about: the core is asked once.
+    known = msgspec.json.decode(
+        catalog.asked_once("errors", msgspec.json.encode(asked))
+    )
     return {
         name: msgspec.convert({"accelerator": name, **each}, Kind)
-        if each
+        if (each := known[name])
         else _unknown(name)
-        for name, each in response.items()
+        for name in names
     }
 
 
@@ -93,10 +96,10 @@ def chance(kind: Kind, longer: float) -> float:
     )
 
 
-def _all(catalog: Catalog, request: Request) -> dict[str, Kind]:
-    """Tell what is known of every accelerator, and of those below their power."""
+def _every(catalog: Catalog, request: Request) -> set[str]:
+    """Name every accelerator, and those below their power."""
     every = (each.id for each in catalog.list("accelerators"))
-    return kinds(catalog, request, {*every, *request.accelerators})
+    return {*every, *request.accelerators}
 
 
 def factors(
@@ -105,8 +108,8 @@ def factors(
     """Tell how slow each accelerator is judged as."""
     if confidence is None:
         return {}
-    every = _all(catalog, request)
-    return {name: slower(kind, confidence) for name, kind in sorted(every.items())}
+    every = kinds(catalog, request, sorted(_every(catalog, request)))
+    return {name: slower(kind, confidence) for name, kind in every.items()}
 
 
 def left_out(catalog: Catalog, request: Request) -> tuple[str, ...]:
@@ -115,8 +118,8 @@ def left_out(catalog: Catalog, request: Request) -> tuple[str, ...]:
     if asked in (None, "any"):
         return ()
     enough = _GRADES[: _GRADES.index(asked) + 1]
-    every = _all(catalog, request)
-    return tuple(name for name in sorted(every) if every[name].grade not in enough)
+    every = kinds(catalog, request, sorted(_every(catalog, request)))
+    return tuple(name for name, kind in every.items() if kind.grade not in enough)
 
 
 def evidence(

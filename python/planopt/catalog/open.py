@@ -155,7 +155,8 @@ class Catalog:
         other._known = {}
         return other
 
-    def _asked_once(self, door: str, *given: object) -> bytes:
+    def asked_once(self, door: str, *given: object) -> bytes:
+        """Ask the core what prices do not change, and remember the answer."""
         if (door, given) not in self._known:
             self._known[door, given] = getattr(self.native, door)(*given)
         return self._known[door, given]
@@ -210,7 +211,7 @@ class Catalog:
     def model(self, name: str, kv_heads: int | None = None) -> Model:
         """Tell of a model in short: parameters, width, layers, context, format."""
         asked = written({"name": name, "kv_heads": kv_heads})
-        return decode(self._asked_once("model", asked), type=Model)
+        return decode(self.asked_once("model", asked), type=Model)
 
     def found(self, model: str) -> str:
         """Return a model that is known, or a folder that the Hub has filled."""
@@ -231,7 +232,7 @@ class Catalog:
 
     def list(self, kind: str) -> tuple[Entry, ...]:
         """Id and name of each entity of a kind."""
-        return decode(self._asked_once("list", kind), type=tuple[Entry, ...])
+        return decode(self.asked_once("list", kind), type=tuple[Entry, ...])
 
     def show(self, kind: str, id: str) -> Entity:
         """One entity: its figures, each with its source, date and status."""

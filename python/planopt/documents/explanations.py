@@ -116,7 +116,6 @@ class Change(Struct, frozen=True, kw_only=True):
     """What is then bought."""
     price_usd: float | None = None
     price_is_rough: bool = False
-    """Whether a price in it is from memory or older than a year."""
     usd_per_hour: float | None = None
     tokens_per_second_per_user: float | None = None
     days: float | None = None
@@ -163,7 +162,6 @@ class Way(Struct, frozen=True, kw_only=True):
     price_usd: float = 0.0
     """Purchase."""
     price_is_rough: bool = False
-    """Whether a price in it is from memory or older than a year."""
     usd_per_million_tokens: float | None = None
 
 

@@ -149,8 +149,6 @@ class FleetRequest(Pricing, frozen=True, kw_only=True):
     own: tuple[Owned, ...] = ()
     rent: tuple[Rented, ...] = ()
     sell: dict[str, float] = field(default_factory=dict)
-    """Dollars that a million tokens are sold for: of prompts (``in``) and of answers
-    (``out``)."""
     assumptions: str = ""
     confidence: str | None = None
     """Chance with which each kind of hardware is as fast as it is judged; none judges

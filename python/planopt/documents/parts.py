@@ -167,7 +167,6 @@ class Candidate(Struct, frozen=True, kw_only=True):
     kv: str | None = None
     """Number format of the KV cache."""
     draft: str | None = None
-    """What drafts tokens that the model checks: ``mtp``, or a smaller model."""
     draft_tokens: int | None = None
     """Tokens drafted ahead of a check."""
     acceptance: float | None = None
@@ -182,9 +181,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     image_tokens: int | None = None
     """Tokens of a prompt that come from images."""
     image_patches: float | None = None
-    """Patches that they are made of."""
     encoder_parameters: float | None = None
-    """Parameters of what makes them."""
 
     @property
     def accelerators(self) -> int:

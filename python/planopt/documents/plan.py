@@ -92,9 +92,7 @@ class Request(Pricing, frozen=True, kw_only=True):
     image_tokens: int | None = None
     """Tokens of a prompt that come from images; they are part of `prompt_tokens`."""
     image_patches: float | None = None
-    """Patches that they are made of."""
     encoder_parameters: float | None = None
-    """Parameters of what makes them."""
     workload: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
@@ -106,7 +104,6 @@ class Request(Pricing, frozen=True, kw_only=True):
     """Ranks that may divide contexts, at most, where the assumptions do not say."""
     overlap: str | None = None
     draft: str | None = None
-    """What drafts tokens that the model checks: ``mtp``, or a smaller model."""
     draft_tokens: int | None = None
     acceptance: float | None = None
     """Chance that a drafted token is accepted."""
@@ -178,8 +175,6 @@ class Request(Pricing, frozen=True, kw_only=True):
     """Accelerators and hosts that are there already, by id: they cost nothing to
     buy."""
     sell: dict[str, float] = msgspec.field(default_factory=dict)
-    """Dollars that a million tokens are sold for: of prompts (``in``) and of answers
-    (``out``)."""
     redundancy: dict[str, int | float] | int | None = msgspec.field(
         default_factory=dict
     )

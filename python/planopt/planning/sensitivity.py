@@ -33,6 +33,7 @@ from planopt.money import AROUND, of_a_dollar
 from planopt.options import Edit
 from planopt.planning.alternatives import is_within, span
 from planopt.planning.question import (
+    AnyBuild,
     AnyQuestion,
     ServingQuestion,
     TrainingQuestion,
@@ -129,15 +130,18 @@ def sensitivities(
     )
 
 
-def _told(change: str, chosen: Build, other: Build | None) -> Sensitivity:
+def _told(change: str, chosen: AnyBuild, other: AnyBuild | None) -> Sensitivity:
     if other is None:
         return Sensitivity(change=change, result=NONE_FOUND, choice_changes=True)
     same = other.bill_of_materials == chosen.bill_of_materials
-    speed = f"{other.tokens_per_second_per_user:.1f} tok/s per user"
-    paid = f"{dollars(other.usd_per_hour)}/h"
-    if not other.rented:
-        paid = price(other.price_usd, other.bill_of_materials)
-    found = f"the same parts: {speed}" if same else f"{other.summary}: {paid}, {speed}"
+    paid = price(other.price_usd, other.bill_of_materials)
+    if isinstance(other, TrainingBuild):
+        found = f"{other.summary}: {paid}, {span(other.days)}"
+    else:
+        speed = f"{other.tokens_per_second_per_user:.1f} tok/s per user"
+        paid = f"{dollars(other.usd_per_hour)}/h" if other.rented else paid
+        found = f"{other.summary}: {paid}, {speed}"
+        found = f"the same parts: {speed}" if same else found
     return Sensitivity(
         change=change, result=found, choice_changes=not same, price_usd=other.price_usd
     )
@@ -247,7 +251,7 @@ def run_sensitivities(
     )
     # What was not found in time may be there.
     return tuple(
-        _told_of_run(change, chosen, other)
+        _told(change, chosen, other)
         for change, other in best
         if other or question.seconds_left
     )
@@ -286,20 +290,6 @@ def _other_networks(
         if names:
             typed = ",".join(names)
             yield f"--network {typed}", Edit({"network": typed})
-
-
-def _told_of_run(
-    change: str, chosen: TrainingBuild, other: TrainingBuild | None
-) -> Sensitivity:
-    if other is None:
-        return Sensitivity(change=change, result=NONE_FOUND, choice_changes=True)
-    paid = price(other.price_usd, other.bill_of_materials)
-    return Sensitivity(
-        change=change,
-        result=f"{other.summary}: {paid}, {span(other.days)}",
-        choice_changes=other.bill_of_materials != chosen.bill_of_materials,
-        price_usd=other.price_usd,
-    )
 
 
 def _best_near(

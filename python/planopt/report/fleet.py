@@ -11,13 +11,12 @@ from planopt.price_sources import is_rough
 from planopt.report.first import assumptions, last, sold
 from planopt.report.money import money
 from planopt.report.numbers import rate, tonnes, watts
-from planopt.report.parts import assumed, bought, kinds, searched, warnings
+from planopt.report.parts import assumed, bill, kinds, searched, warnings
 from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
 from planopt.report.style import UNKNOWN, bad, good, head, warn
 from planopt.report.table import Block, Report, Section, Sentence, Table
 
 CENT = 0.01
-_BILL = ("bill of materials", ">qty", ">each", ">total", "source")
 
 
 def render_fleet(
@@ -100,7 +99,7 @@ def _below(plan: FleetPlan, saved: str | Path | None) -> list[Block]:
 def _all(plan: FleetPlan) -> list[Block]:
     return [
         Section("What to do", _actions(plan)),
-        Section("", Table(_BILL, bought(plan.bill_of_materials))),
+        Section("", bill(plan.bill_of_materials)),
         Section("", *_one_type(plan)),
         assumed(plan.assumed),
         searched(plan.search.space),

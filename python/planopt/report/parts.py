@@ -251,17 +251,12 @@ def carried(load: UnderLoad) -> str:
 # --- Money ----------------------------------------------------------------------------
 
 
-def bought(lines: Iterable[BomLine]) -> list[tuple[str, ...]]:
-    """Show what each line comes to: name, number, price of one and of all, source."""
-    return [
+def bill(lines: Sequence[BomLine]) -> Table:
+    """Show the bill of materials with its sum, which is the price."""
+    rows = [
         (line.name, count(line.quantity), *_prices(line), _where_from(line))
         for line in lines
     ]
-
-
-def bill(lines: Sequence[BomLine]) -> Table:
-    """Show the bill of materials with its sum, which is the price."""
-    rows = bought(lines)
     rented = [line for line in lines if line.kind == "instance"]
     owned = [line for line in lines if line.kind != "instance"]
     if owned:
