@@ -16,8 +16,8 @@ MOST_CALLS = 42
 """Of the main command; 74 before the core kept what it found, 12 before plans carried
 their facts and said what was not considered, 19 before they told the price at another
 confidence, which is a question of its own, 37 before the core told how far it is, 39
-before they told what the network is worth: two questions more. 48 before names, models and
-errors, which prices do not change, were asked for once."""
+before they told what the network is worth: two questions more. 48 before names, models
+and errors were asked for once, which prices do not change."""
 KEPT = (_native.Catalog, _native.Found, _native.Rows)
 
 
