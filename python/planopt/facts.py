@@ -14,6 +14,7 @@ from planopt.catalog.open import (
     bundled_folder,
     open_catalog,
 )
+from planopt.catalog.overlay import bare
 from planopt.documents.facts import Changed, Fact, Facts, PricePaid
 from planopt.documents.plan import Plan, PlanDocument
 from planopt.errors import InputError
@@ -135,7 +136,7 @@ def _entries(plan: PlanDocument, catalog: Catalog) -> dict[str, Table]:
         included = _table(table, "includes").get("accelerator")
         named["accelerators"] |= {str(included)} if included else set()
     cards = _tables(catalog, {"accelerators": named["accelerators"]})
-    links = {str(_plain(each["link"])) for each in found.values() if "link" in each}
+    links = {str(bare(each["link"])) for each in found.values() if "link" in each}
     links |= {_slot(card) for card in cards.values() if "pcie" in card}
     found |= cards | _tables(catalog, {"links": links})
     return {name: _cited(table) for name, table in found.items()}
@@ -182,7 +183,7 @@ def _fits(
 ) -> Iterator[tuple[str, Table]]:
     """Read the assumptions, as far as they are about what the plan names."""
     cards = {
-        name.partition("/")[2]: str(_plain(table.get("family", "")))
+        name.partition("/")[2]: str(bare(table.get("family", "")))
         for name, table in entries.items()
         if name.startswith("accelerators/")
     }
@@ -258,7 +259,7 @@ def _offered(provider: Table, ids: set[str]) -> Table:
 
 def _slot(card: Table) -> str:
     pcie = _table(card, "pcie")
-    return f"pcie{_plain(pcie['generation'])}-x{_plain(pcie['lanes'])}"
+    return f"pcie{bare(pcie['generation'])}-x{bare(pcie['lanes'])}"
 
 
 def _table(table: Table, key: str) -> Table:
@@ -269,8 +270,3 @@ def _table(table: Table, key: str) -> Table:
 def _list(table: Table, key: str) -> list[Table]:
     found = table.get(key)
     return found if isinstance(found, list) else []
-
-
-def _plain(value: object) -> object:
-    """Return a value without the source beside it."""
-    return value.get("value", value) if isinstance(value, dict) else value

@@ -23,7 +23,7 @@ from planopt.documents.derivation import Derivation, Fact, Figure
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.facts import Changed
 from planopt.documents.homes import HomesPlan, NeighboursPlan
-from planopt.documents.load import homes_of, plan_of
+from planopt.documents.load import any_of
 from planopt.documents.parts import Hardware
 from planopt.documents.plan import Plan, PlanDocument, command, content_of
 from planopt.documents.schema import marked_schema
@@ -91,17 +91,12 @@ def verify(plan: PlanDocument | HomesPlan | str | PathLike[str]) -> Verdict:
     """
     if isinstance(plan, str | PathLike):
         return verify_content(content_of(Path(plan)), str(plan))
-    if not isinstance(plan, PlanDocument):
-        return _of_homes(plan)
     return _verified(plan, msgspec.json.encode(plan))
 
 
 def verify_content(content: bytes, name: str) -> Verdict:
     """Compute what a file of that name holds again."""
-    homes = homes_of(content, name)
-    if homes is not None:
-        return _of_homes(homes)
-    return _verified(plan_of(content, name), content)
+    return _verified(any_of(content, name), content)
 
 
 def _of_homes(plan: HomesPlan) -> Verdict:
@@ -118,7 +113,9 @@ def _of_homes(plan: HomesPlan) -> Verdict:
     return Verdict(mismatches, many, buys=many > 0, carries_facts=False)
 
 
-def _verified(plan: PlanDocument, text: bytes) -> Verdict:
+def _verified(plan: PlanDocument | HomesPlan, text: bytes) -> Verdict:
+    if not isinstance(plan, PlanDocument):
+        return _of_homes(plan)
     document = msgspec.json.decode(text)
     return Verdict(
         mismatches=[

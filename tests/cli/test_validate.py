@@ -212,7 +212,7 @@ def test_a_format_that_is_not_known_is_never_sixteen_bits(
     left, _, err = run(capsys, "--data", str(path))
     assert left == 2
     assert "`q4_q_m` is no weight format" in err
-    assert "the nearest is `q4_k_m`" in err
+    assert "did you mean `q4_k_m`?" in err
 
 
 def test_a_folder_is_no_table(

@@ -31,6 +31,11 @@ def id_of(text: str) -> str:
     return "-".join(re.findall(_WORD, text.lower()))
 
 
+def bare(figure: object) -> object:
+    """Return a value without the source beside it."""
+    return figure.get("value", figure) if isinstance(figure, dict) else figure
+
+
 def toml_value(value: object) -> str:
     """Write a text, a number or a list of them: TOML escapes texts as JSON does.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from planopt.catalog.overlay import IDS, is_id
 from planopt.errors import Diagnostic, meant
@@ -107,6 +108,54 @@ def provider_of(
     return provider
 
 
+class Table(NamedTuple):
+    """A CSV file whose header is read, and what is wrong with it."""
+
+    file: Path
+    header: list[str]
+    lines: Any  # The reader of the standard library, whose type it does not name
+    problems: list[Diagnostic]
+
+    def rows(
+        self,
+        required: Sequence[str],
+        optional: Sequence[str],
+        most: float = MOST_PROBLEMS,
+    ) -> Iterator[Row]:
+        """Read the rows, if all columns are known and those that are required there."""
+        wrong = partial(Diagnostic, code="E113", file=str(self.file))
+        misnamed = [*_wrong_columns(self, required, optional)]
+        self.problems.extend(misnamed)
+        try:
+            for cells in () if misnamed else self.lines:
+                line = self.lines.line_num
+                if cells and len(cells) != len(self.header):
+                    what = f"{len(cells)} cells under {len(self.header)} columns"
+                    accepted = "one cell for each column"
+                    problem = wrong(message=what, line=line, accepted=accepted)
+                    self.problems.append(problem)
+                elif cells:
+                    row = dict(zip(self.header, cells, strict=True))
+                    yield Row(row, self.file, line, self.problems)
+                if len(self.problems) >= most:
+                    return
+        except csv.Error as error:
+            what, line = f"this is no CSV: {error}", self.lines.line_num
+            accepted = "cells between commas, those with commas in quotes"
+            self.problems.append(wrong(message=what, line=line, accepted=accepted))
+
+
+def table_of(
+    file: Path, problems: list[Diagnostic], what: str = "the table", **place: str
+) -> Table:
+    """Open a CSV file, and read its header."""
+    place = place or {"file": str(file)}
+    with unreadable(what, "a CSV file with a header, in UTF-8", **place):
+        lines = csv.reader(io.StringIO(read(file).decode("utf-8-sig"), newline=""))
+        header = [name.strip() for name in next(lines, [])]
+    return Table(file, header, lines, problems)
+
+
 def read_rows(
     file: Path,
     required: Sequence[str],
@@ -114,44 +163,26 @@ def read_rows(
     problems: list[Diagnostic],
 ) -> Iterator[Row]:
     """Read a CSV file with a header."""
-    with unreadable("the table", "a CSV file in UTF-8", file=file):
-        text = read(file).decode("utf-8-sig")
-    lines = csv.reader(io.StringIO(text, newline=""))
-    wrong = partial(Diagnostic, code="E113", file=str(file))
-    try:
-        header = next(lines, [])
-        misnamed = [*_wrong_columns(file, header, required, optional)]
-        problems += misnamed
-        for cells in () if misnamed else lines:
-            if cells and len(cells) != len(header):
-                what = f"{len(cells)} cells under {len(header)} columns"
-                line, accepted = lines.line_num, "one cell for each column"
-                problems.append(wrong(message=what, line=line, accepted=accepted))
-            elif cells:
-                row = dict(zip(header, cells, strict=True))
-                yield Row(row, file, lines.line_num, problems)
-            if len(problems) >= MOST_PROBLEMS:
-                return
-    except csv.Error as error:
-        what, line = f"this is no CSV: {error}", lines.line_num
-        accepted = "cells between commas, those with commas in quotes"
-        problems.append(wrong(message=what, line=line, accepted=accepted))
+    yield from table_of(file, problems).rows(required, optional)
 
 
 def _wrong_columns(
-    file: Path, header: list[str], required: Sequence[str], optional: Sequence[str]
+    table: Table, required: Sequence[str], optional: Sequence[str]
 ) -> Iterator[Diagnostic]:
-    wrong = partial(Diagnostic, code="E112", file=str(file), line=1)
+    wrong = partial(Diagnostic, code="E112", file=str(table.file), line=1)
     known = [*required, *optional]
-    for place, column in enumerate(header, start=1):
+    for place, column in enumerate(table.header, start=1):
+        named = f"column {place}, `{column}`,"
         if column not in known:
             yield wrong(
-                message=f"column {place}, `{column}`, is not known",
+                message=f"{named} is not known",
                 field=column,
                 accepted=", ".join(known),
                 help=meant(column, known),
             )
+        elif column in table.header[: place - 1]:
+            yield wrong(message=f"{named} is there twice", field=column)
     for column in required:
-        if column not in header:
+        if column not in table.header:
             what = f"there is no column `{column}`"
             yield wrong(message=what, field=column, accepted=", ".join(required))

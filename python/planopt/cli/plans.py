@@ -88,12 +88,11 @@ def verify(
 
 def _proof(plan: str, mps: str | None) -> "tuple[Proof | None, list[Diagnostic]]":
     """Prove a plan again, and say what is in the way."""
-    from planopt.documents.load import homes_of, plan_of
+    from planopt.documents.load import any_of
     from planopt.documents.plan import content_of
     from planopt.planning.proof import prove
 
-    content = content_of(plan)
-    read = homes_of(content, plan) or plan_of(content, plan)
+    read = any_of(content_of(plan), plan)
     try:
         proven = prove(read, mps)
     except InputError as error:
@@ -188,19 +187,14 @@ def report(
 
     planopt report plan.json --html plan.html --xlsx plan.xlsx
     """
-    from planopt.documents.load import homes_of, plan_of
+    from planopt.documents.load import any_of
     from planopt.documents.plan import content_of
-    from planopt.report.page.write import render_written, write_homes, write_report
+    from planopt.report.page.write import render_written, write_report
 
     wanted = {"html": html, "md": md, "csv": csv, "xlsx": xlsx}
     files = {form: name for form, name in wanted.items() if name is not None}
-    content = content_of(plan)
-    homes = homes_of(content, plan)
-    if homes is None:
-        read = plan_of(content, plan)
-        written = write_report(read, files, derivations=derivations)
-    else:
-        written = write_homes(homes, files)
+    read = any_of(content_of(plan), plan)
+    written = write_report(read, files, derivations=derivations)
     show({"written": written}, render_written, json=json)
 
 

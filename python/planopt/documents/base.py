@@ -6,6 +6,7 @@ renderer in.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -76,7 +77,6 @@ class Document(Shown, Struct, frozen=True, kw_only=True):
     """A document that stands alone as a JSON file."""
 
     _what: ClassVar[str] = "document"
-    _about: ClassVar[str] = "serving"
 
     def to_json(self) -> str:
         """Write the document as JSON text."""
@@ -113,10 +113,16 @@ class Document(Shown, Struct, frozen=True, kw_only=True):
                 "E301",
                 f"this is no {cls._what}: {error}",
                 file=file,
-                accepted=f'a JSON document with "schema": "planopt.{cls._what}/2" '
-                f'and "kind": "{cls._about}"',
+                accepted=f"a JSON document with {' and '.join(cls._marks())}",
                 help=cls._help(text),
             ) from error
+
+    @classmethod
+    def _marks(cls) -> Iterator[str]:
+        """Say what such a document says of itself."""
+        for field in msgspec.structs.fields(cls):
+            if field.name in ("schema", "kind") and isinstance(field.default, str):
+                yield f'"{field.name}": "{field.default}"'
 
     @classmethod
     def _help(cls, text: str | bytes) -> str:  # noqa: ARG003 - of plans

@@ -148,8 +148,6 @@ class StageNote(Struct, frozen=True, kw_only=True):
 class FleetPlan(PlanDocument, frozen=True, kw_only=True):
     """What to buy and rent, and when, for several models and workloads together."""
 
-    _about = "fleet"
-
     kind: Literal["fleet"] = "fleet"
     request: FleetRequest  # type: ignore[assignment]  # a fleet asks otherwise
     total_usd: float | None = None

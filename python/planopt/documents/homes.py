@@ -85,6 +85,8 @@ class IslandsRun(Struct, frozen=True, kw_only=True):
 class IslandsPlan(Drawn, Document, frozen=True, kw_only=True):
     """The best set of islands for a run, and the same run otherwise."""
 
+    _what = "islands"
+
     schema: str = "planopt.islands/1"
     model: str
     tokens: float
@@ -199,6 +201,8 @@ class Chains(Uptime, frozen=True, kw_only=True):
 
 class NeighboursPlan(Drawn, Document, frozen=True, kw_only=True):
     """Chains of neighbours that serve a model."""
+
+    _what = "neighbours"
 
     schema: str = "planopt.neighbours/1"
     model: str

@@ -463,8 +463,6 @@ class Plan(PlanDocument, frozen=True, kw_only=True):
 class TrainingPlan(PlanDocument, frozen=True, kw_only=True):
     """What to buy to train a model, why, and what else was possible."""
 
-    _about = "training"
-
     kind: Literal["training"] = "training"
     deployments: tuple[TrainingDeployment, ...] = ()
     alternatives: tuple[TrainingAlternative, ...] = ()

@@ -300,7 +300,6 @@ class TrainingDocument(TrainingEvaluation, Drawn, Document, frozen=True, kw_only
     """One evaluation, with what was evaluated: the answer of ``evaluate training``."""
 
     _what = "evaluation"
-    _about = "training"
 
     schema: Literal["planopt.evaluation/2"] = "planopt.evaluation/2"
     kind: Literal["training"] = "training"

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from planopt._native import parse_quantity
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog, open_catalog
-from planopt.catalog.overlay import check_targets, write_overlay
+from planopt.catalog.overlay import bare, check_targets, write_overlay
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.exchange import Fit, FittedFactor, FittedFigure, Unchanged
 from planopt.errors import InputError
@@ -60,7 +60,7 @@ class Factor(Struct, frozen=True, forbid_unknown_fields=True):
         product, old = _value(figure) * by, _value(figure)
         if self.has(old):
             product = min(max(product, self.least), self.most)
-        is_time = isinstance(_said(figure), str)
+        is_time = isinstance(bare(figure), str)
         told = f"{product * 1e6:.6g} us" if is_time else float(f"{product:.6g}")
         return {"value": told, "source": SOURCE}
 
@@ -135,12 +135,8 @@ def _under(table: Table, keys: tuple[str, ...]) -> Iterator[Place]:
             yield from _under(value, keys)
 
 
-def _said(figure: object) -> object:
-    return figure["value"] if isinstance(figure, dict) else figure
-
-
 def _value(figure: object) -> float:
-    said = _said(figure)
+    said = bare(figure)
     if isinstance(said, str):
         return parse_quantity(said, "seconds")
     return float(f"{said}")

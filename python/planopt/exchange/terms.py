@@ -7,6 +7,7 @@ from operator import itemgetter
 from msgspec import Struct
 
 from planopt._native import parse_quantity
+from planopt.catalog.overlay import bare
 from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.facts import Fact
 from planopt.documents.parts import Candidate
@@ -239,15 +240,11 @@ def _may_hold(plan: Plan, accelerator: str) -> int:
     fits_in = [each for each in reached if each[0] <= memory]
     own = max(fits_in, key=itemgetter(0), default=None)
     said = (table.get("engine", {}) if own is None else own[1]).get("max_sequences", 0)
-    return int(str(_bare(said)))
+    return int(str(bare(said)))
 
 
 def _bytes(figure: object) -> float:
-    return parse_quantity(str(_bare(figure)), "bytes")
-
-
-def _bare(figure: object) -> object:
-    return figure["value"] if isinstance(figure, dict) else figure
+    return parse_quantity(str(bare(figure)), "bytes")
 
 
 def _draft(of: Candidate) -> Terms:

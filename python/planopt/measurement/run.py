@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planopt.catalog.devices import accelerator_called
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
-from planopt.catalog.overlay import IDS, check_targets, is_id, write_overlay
+from planopt.catalog.overlay import IDS, bare, check_targets, is_id, write_overlay
 from planopt.documents.calibration import Calibration, Change, Efficiencies, Sample
 from planopt.errors import InputError
 from planopt.measurement.device import Device, NumpyDevice
@@ -160,7 +160,7 @@ def _efficiencies(
 
 def _value(figure: object) -> float | None:
     """Read a figure of TOML, with its source beside it or without."""
-    value = figure.get("value") if isinstance(figure, dict) else figure
+    value = bare(figure)
     return float(value) if isinstance(value, int | float) else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from planopt.documents.derivation import Derivation
 from planopt.documents.fleet import FleetPlan
@@ -28,12 +28,15 @@ _FORMS: dict[str, Callable[[PlanDocument, str, tuple[Derivation, ...]], bytes]] 
 
 
 def write_report(
-    plan: PlanDocument, files: Mapping[str, str], *, derivations: bool = False
+    plan: PlanDocument | HomesPlan,
+    files: Mapping[str, str],
+    *,
+    derivations: bool = False,
 ) -> list[str]:
     """Write a plan to files, by their form, and return their names.
 
-    No file is named (E005), one cannot be written (E006), or what writes a workbook is
-    not installed (E905): each is an error.
+    No file is named (E005), one cannot be written (E006), what writes a workbook is not
+    installed (E905), or there is no such form of it (E004): each is an error.
     """
     if not files:
         raise InputError.of(
@@ -44,37 +47,38 @@ def write_report(
             help="planopt report plan.json --html plan.html",
         )
     shown = printable(plan)
+    if isinstance(shown, PlanDocument):
+        contents = _of_plan(shown, files, derivations=derivations)
+    else:
+        contents = _of_homes(shown)
+    for form, name in files.items():
+        if form not in contents:
+            raise InputError.of(
+                "E004",
+                "what machines in homes do is written as a page or as Markdown",
+                field=f"--{form}",
+                accepted="--html or --md, with a file",
+            )
+        with replacing(name, field=f"--{form}") as file:
+            file.write(contents[form])
+    return [*files.values()]
+
+
+def _of_plan(
+    plan: PlanDocument, forms: Iterable[str], *, derivations: bool
+) -> dict[str, bytes]:
     # Of a fleet it takes long, and no figure of its page opens.
-    is_worked = derivations or ("html" in files and not isinstance(plan, FleetPlan))
+    is_worked = derivations or ("html" in forms and not isinstance(plan, FleetPlan))
     worked = derivation_of_plan(plan) if is_worked else ()
     appendix = screened(str(Report(*derivation(worked)))) if derivations else ""
-    for form, name in files.items():
-        content = _FORMS[form](shown, appendix, worked)
-        with replacing(name, field=f"--{form}") as file:
-            file.write(content)
-    return [*files.values()]
+    return {form: _FORMS[form](plan, appendix, worked) for form in forms}
 
 
-def write_homes(plan: HomesPlan, files: Mapping[str, str]) -> list[str]:
+def _of_homes(plan: HomesPlan) -> dict[str, bytes]:
     """Write what machines in homes do: as a page, or the screen as Markdown."""
-    shown = printable(plan)
-    screen = screened(str(render_homes(shown)))
-    forms = {
-        "html": page(shown),
-        "md": f"# planopt: {shown.model}\n\n```text\n{screen}\n```\n",
-    }
-    odd = next((form for form in files if form not in forms), None)
-    if odd is not None or not files:
-        raise InputError.of(
-            "E005" if odd is None else "E004",
-            "what machines in homes do is written as a page or as Markdown",
-            field="--html" if odd is None else f"--{odd}",
-            accepted="--html or --md, with a file",
-        )
-    for form, name in files.items():
-        with replacing(name, field=f"--{form}") as file:
-            file.write(forms[form].encode())
-    return [*files.values()]
+    screen = screened(str(render_homes(plan)))
+    text = f"# planopt: {plan.model}\n\n```text\n{screen}\n```\n"
+    return {"html": page(plan).encode(), "md": text.encode()}
 
 
 def render_written(answer: Mapping[str, list[str]]) -> Report:
