@@ -142,6 +142,8 @@ MORE_OF_DSTACK = (
     *("cpu", "memory", "gpu_memory", "gpu_vendor", "disk_size", "cpu_arch", "flags"),
     *("provider", "provider_data"),
 )
+TEXTS_OF_DSTACK = ("instance_name", "location", "gpu_name")
+FIGURES_OF_DSTACK = ("price", "cpu", "memory", "gpu_memory")
 MEMORIES_IN_NAMES = {("A100", 40): "A100-40GB", ("A100", 80): "A100-80GB"}
 """Cards that dstack tells apart by their memory alone."""
 
@@ -171,14 +173,9 @@ def _of_files(
             told = "" if provider else row.id("provider")
             yield {
                 "provider": told or provider_of(file, file.stem, provider, problems),
-                "instance_name": row.text("instance_name"),
-                "location": row.text("location"),
-                "price": row.number("price"),
-                "cpu": row.number("cpu"),
-                "memory": row.number("memory"),
+                **{name: row.text(name) for name in TEXTS_OF_DSTACK},
+                **{name: row.number(name) for name in FIGURES_OF_DSTACK},
                 "gpu_count": row.count("gpu_count"),
-                "gpu_name": row.text("gpu_name"),
-                "gpu_memory": row.number("gpu_memory"),
                 "spot": row.text("spot").lower() == "true",
             }
 

@@ -62,7 +62,8 @@ def verify(
             "E005", "the programme is of a proof", field="--mps", help="add `--proof`"
         )
     verdict = compute_again(plan)
-    problems = [_problem(plan, mismatch) for mismatch in verdict.mismatches]
+    found = "E302", "recomputed", "; the plan has been changed"
+    problems = [_problem(plan, each, *found) for each in verdict.mismatches]
     says_what = BOUGHT if verdict.carries_facts else OF_HOMES
     says_what = says_what if verdict.buys else NOTHING_BOUGHT
     computed = says_what.format(computed=verdict.figures) + _since(verdict.changed)
@@ -97,7 +98,8 @@ def _proof(plan: str, mps: str | None) -> "tuple[Proof | None, list[Diagnostic]]
         proven = prove(read, mps)
     except InputError as error:
         return None, [replace(each, file=plan) for each in error.diagnostics]
-    return proven, [_refuted(plan, mismatch) for mismatch in proven.mismatches]
+    found = "E307", "all columns say"
+    return proven, [_problem(plan, each, *found) for each in proven.mismatches]
 
 
 def _told(proven: "Proof") -> str:
@@ -135,24 +137,12 @@ def _change(of: "Changed") -> str:
     return f"{where}: {_shown(of.before)} is {now}"
 
 
-def _problem(plan: str, mismatch: "Mismatch") -> Diagnostic:
-    stated, expected = _shown(mismatch.stated), _shown(mismatch.expected)
-    return Diagnostic(
-        code="E302",
-        message=f"{mismatch.field} says {stated}, recomputed {expected}",
-        file=plan,
-        help=f"{mismatch.reason}; the plan has been changed",
-    )
-
-
-def _refuted(plan: str, mismatch: "Mismatch") -> Diagnostic:
-    stated, found = _shown(mismatch.stated), _shown(mismatch.expected)
-    return Diagnostic(
-        code="E307",
-        message=f"{mismatch.field} says {stated}, all columns say {found}",
-        file=plan,
-        help=mismatch.reason,
-    )
+def _problem(
+    plan: str, of: "Mismatch", code: str, found: str, more: str = ""
+) -> Diagnostic:
+    stated, expected = _shown(of.stated), _shown(of.expected)
+    message = f"{of.field} says {stated}, {found} {expected}"
+    return Diagnostic(code=code, message=message, file=plan, help=f"{of.reason}{more}")
 
 
 def _shown(value: object) -> str:

@@ -92,7 +92,7 @@ def render_acceptance(found: Acceptance) -> Report:
             _figure(each, each.asked),
             _figure(each, each.predicted),
             _measured(each),
-            _off(each),
+            percent(each.off, sign="+"),
             each.outcome,
         )
         for each in found.promises
@@ -140,12 +140,6 @@ def _measured(judged: Judged) -> str:
     if high is None:
         return f">= {_figure(judged, low)}"
     return f"{_figure(judged, low)} - {_figure(judged, high)}"
-
-
-def _off(judged: Judged) -> str:
-    if judged.off is None:
-        return UNKNOWN
-    return f"{'+' if judged.off >= 0 else '-'}{percent(abs(judged.off))}"
 
 
 def render_fit(found: Fit) -> Report:

@@ -23,12 +23,20 @@ from planopt.documents.training import TrainingEvaluation
 from planopt.price_sources import dollars, is_rough
 from planopt.report.infeasible import conflict, help_of, nearest
 from planopt.report.money import money, money_per_hour, money_per_million
-from planopt.report.numbers import count, days, duration, many, percent, rate, watts
+from planopt.report.numbers import (
+    count,
+    counted,
+    days,
+    duration,
+    many,
+    percent,
+    rate,
+    watts,
+)
 from planopt.report.parts import (
     carried,
     chained,
     found,
-    kinds,
     layout,
     price,
     time_and_memory,
@@ -549,7 +557,7 @@ def assumptions(
             said + next(help for help in helps if len(help) <= max(room, 0))
         )
     warned = [each for each in warnings if each.code != _LOW_MARGIN]
-    number = "1 warning" if len(warned) == 1 else f"{len(warned)} warnings"
+    number = counted(len(warned), "warning")
     gists = list(dict.fromkeys(_gist(each.message) for each in warned))
     # How an unknown architecture was read matters most of all.
     first = sorted(assumed, key=lambda each: each.name != _READ)
@@ -576,7 +584,7 @@ def _short(each: Assumed) -> str:
 def _last(plan: Plan | TrainingPlan, saved: str | Path | None) -> Ends:
     search = plan.search
     of = search.space
-    where = "" if of is None else f"space: {kinds(of.accelerators)}, "
+    where = "" if of is None else f"space: {counted(of.accelerators, 'accelerator')}, "
     done = f"  {where}{count(search.candidates_covered)} candidates"
     took = "" if search.seconds is None else f" in {search.seconds:.2f} s"
     return last(done + took, saved)

@@ -10,8 +10,8 @@ from planopt.documents.fleet import FleetDeployment, FleetPlan
 from planopt.price_sources import is_rough
 from planopt.report.first import assumptions, last, sold
 from planopt.report.money import money
-from planopt.report.numbers import rate, tonnes, watts
-from planopt.report.parts import assumed, bill, kinds, searched, warnings
+from planopt.report.numbers import counted, rate, tonnes, watts
+from planopt.report.parts import assumed, bill, searched, warnings
 from planopt.report.screen import TALL, Ends, Parts, Screen, doubt, flagged
 from planopt.report.style import UNKNOWN, bad, good, head, warn
 from planopt.report.table import Block, Report, Section, Sentence, Table
@@ -34,10 +34,8 @@ def _verdict(plan: FleetPlan) -> list[Block]:
     proven, rough = plan.status == "optimal", is_rough(plan.bill_of_materials)
     sign, colour = ("✔", good) if proven else ("~", warn)
     of, regions = plan.request.periods, len(plan.request.regions)
-    demands = _several(len(plan.streams), "demand")
-    what = (
-        f"{sign} {demands} in {_several(regions, 'region')}, {_several(of, 'period')}"
-    )
+    demands = counted(len(plan.streams), "demand")
+    what = f"{sign} {demands} in {counted(regions, 'region')}, {counted(of, 'period')}"
     sums = plan.charge_usd, plan.price_usd, plan.total_usd, plan.total_bound_usd
     owned, bought, total, least = (money(usd, rough=rough, whole=True) for usd in sums)
     gap = "" if plan.gap is None else f", gap {plan.gap:.1%}"
@@ -49,10 +47,6 @@ def _verdict(plan: FleetPlan) -> list[Block]:
         Ends(paid + money(plan.rent_usd, whole=True), status),
         *map(doubt, more),
     ]
-
-
-def _several(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def _by_period(plan: FleetPlan) -> Table:
@@ -109,7 +103,7 @@ def _all(plan: FleetPlan) -> list[Block]:
 
 def _kinds(plan: FleetPlan) -> str:
     of = plan.search.space
-    return "" if of is None else f"space: {kinds(of.accelerators)}, "
+    return "" if of is None else f"space: {counted(of.accelerators, 'accelerator')}, "
 
 
 def _actions(plan: FleetPlan) -> Table:

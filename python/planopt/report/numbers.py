@@ -77,6 +77,11 @@ def count(number: float | None) -> str:
     return UNKNOWN if number is None else f"{number:,.0f}"
 
 
+def counted(number: int, what: str) -> str:
+    """Say how many there are: ``1 warning``, ``3 warnings``."""
+    return f"{count(number)} {what}{'s' * (number != 1)}"
+
+
 def share(fraction: float | None) -> str:
     """Fraction as per cent, with its sign."""
     return UNKNOWN if fraction is None else f"{fraction:+.0%}"

@@ -308,11 +308,6 @@ def assumed(every: Iterable[Assumed]) -> Section:
     return Section("Assumed", *listed(rows))
 
 
-def kinds(accelerators: int) -> str:
-    """Say of how many kinds of accelerators something was searched."""
-    return f"{count(accelerators)} accelerator{'s' * (accelerators != 1)}"
-
-
 def searched(space: Space | None) -> Section:
     """Say what was searched, and what that left out, with what it cost at worst."""
     return Section("Space searched", *listed([] if space is None else limits(space)))

@@ -24,7 +24,16 @@ from planopt.report import parts
 from planopt.report.first import first_screen
 from planopt.report.infeasible import nearest
 from planopt.report.money import money, money_per_hour, money_per_million
-from planopt.report.numbers import count, days, many, milliseconds, percent, rate, size
+from planopt.report.numbers import (
+    count,
+    counted,
+    days,
+    many,
+    milliseconds,
+    percent,
+    rate,
+    size,
+)
 from planopt.report.screen import whole
 from planopt.report.style import UNKNOWN, bad, good
 from planopt.report.table import Block, Report, Section, Sentence, Table, listed
@@ -507,8 +516,8 @@ def render_verification(
 ) -> Report:
     """Say whether a saved plan holds, and what of it was computed again."""
     if problems:
-        found = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        return Report(f"{plan}: {bad('NOT VERIFIED')}, {found}", computed)
+        found = f"{bad('NOT VERIFIED')}, {counted(len(problems), 'problem')}"
+        return Report(f"{plan}: {found}", computed)
     agrees = "every figure computed again agrees"
     if unproven:
         agrees += f"; {bad('NOT PROVEN')}"
