@@ -17,6 +17,7 @@ __all__ = [
     "cache_format",
     "compiles_meanwhile",
     "date_of",
+    "divides_in_pools",
     "engine_options",
     "hides_replicas",
     "is_inferencex",
@@ -68,6 +69,9 @@ _WAITING_USERS: Final = range(64, 256)
 # attention_dp_config of dsr1_*_trt*.sh: enable_balance, timeout_iters. Where each rank
 # attends for itself prompts wait until every rank has one, or for so many steps.
 _BALANCE_STEPS: Final = 60
+# gptoss_fp4_b200_trt.sh has enable_balance alone: timeout_iters are TensorRT-LLM's own
+# (AttentionDpConfig). Once every rank has a prompt ten more pass, which is left out.
+_OWN_BALANCE_STEPS: Final = 50
 # Runs of DeepSeek under TensorRT-LLM 1.1.0rc2.post2, of which the table has no version:
 # .github/configs/master.yaml of October 2025 has, by format, family, lengths and cards,
 # the users from which experts are divided among ranks, and those from which attention
@@ -86,6 +90,14 @@ _DIVIDED_FROM: Final = {
     ("fp8", "hopper", "1024", "8192", 8): (4, 128),
     ("fp8", "hopper", "8192", "1024", 8): (4, 64),
 }
+# Rows of two pools under SGLang 0.5.5 say that ranks attend each for themselves and
+# share every expert. Their scripts (ai-dynamo/dynamo@b7107d00, slurm_jobs/scripts,
+# which dsr1_fp8_gb200_dynamo-sglang.sh runs) have --tp-size, --dp-size and --ep-size of
+# all ranks in *-max-tpt.sh, and --data-parallel-size 1 and --expert-parallel-size 1 in
+# *-low-latency.sh, of four ranks: blocks of 128 columns of an expert's 2048 could not
+# be shared by 32.
+_LABELLED_ALIKE: Final = ("sglang", "0.5.5.post2")
+_LOW_LATENCY: Final = 4
 # Steps of prompts that graphs were captured for. max-cudagraph-capture-size of
 # gptoss_*.sh; cudagraph_mode FULL_DECODE_ONLY of 70b_*_b200.sh: none. Others have
 # vLLM's own. enable_piecewise_cuda_graph of dsr1_fp8_b200_trt.sh, up to all tokens of a
@@ -204,6 +216,16 @@ def parallel_of(row: Raw, model: str, users: int) -> tuple[int, int] | None:
     return cards if users >= experts else 1, cards if users >= attention else 1
 
 
+def divides_in_pools(row: Raw) -> bool | None:
+    """Return whether ranks attend each for themselves and have experts of their own.
+
+    Of runs whose rows do not tell; none of others.
+    """
+    if (row["backend"], row["backend_version"]) != _LABELLED_ALIKE:
+        return None
+    return int(row["decode_attention_dp_size"]) > _LOW_LATENCY
+
+
 def _is_of_2025(row: Raw, model: str) -> bool:
     """Return whether a run is one of DeepSeek's first ones under TensorRT-LLM."""
     is_first = row["backend"] == "trtllm" and not row["backend_version"]
@@ -258,12 +280,17 @@ def _of_tensorrt_llm(
     row: Raw, model: str, users: int, attention_ranks: int
 ) -> dict[str, Any]:
     waits = row.items() >= _WAITED_FOR
+    prompt = int(row["isl"])
     if model.startswith("gpt-oss"):
-        return {"token_budget": _GPT_OSS_TOKENS}
+        options = {"token_budget": _GPT_OSS_TOKENS}
+        if attention_ranks == 1 or not _is_blackwell(row):
+            return options
+        share = _share_of_all(attention_ranks, prompt, _GPT_OSS_TOKENS)
+        waits = {"batch_wait_steps": _OWN_BALANCE_STEPS, "batch_wait_share": share}
+        return options | waits
     if model.startswith("llama"):
         waits = waits and int(row["tp_size"]) < _WHOLE_HOST
         return {"token_budget": _LLAMA_TOKENS} | (_LLAMA_WAIT if waits else {})
-    prompt = int(row["isl"])
     tiles = (users + prompt + 2 * _BESIDE_A_PROMPT - 1) // _BESIDE_A_PROMPT
     tokens = tiles * _BESIDE_A_PROMPT
     if not _is_of_2025(row, model):

@@ -65,6 +65,9 @@ _MEANS: Final = "mean lengths"
 # Lengths that are drawn evenly, so many percent either way.
 _EVENLY: Final = re.compile(r"\(\+-(\d+)%\)")
 _MEDIAN: Final = "median TTFT"
+# LMDeploy's profile_generation.py: half of the tokens of a static batch took less. One
+# that waits for prompts is not among them.
+_MEDIAN_TOKEN: Final = "50% token latency"
 _OFFERED: Final = re.compile(r"(\d+) requests, offered QPS=(INF|[\d.]+)")
 _LAYERS_SPLIT: Final = "llama-cpp"
 _UNREPEATED: Final = ("id", "url_or_path", "date", "notes", "framework_version")
@@ -174,6 +177,8 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
     cache = kv_of(row["kv_format"]) or _CHECKPOINT_CACHE.get((engine, weights.format))
     if cache and not row["kv_format"]:
         ledger.changed["cache as NVIDIA's checkpoint asks for"] += 1
+    if _MEDIAN_TOKEN in row["notes"]:
+        ledger.changed["a median token waits for no prompt"] += 1
     if not (row["isl"] and row["osl"]):
         ledger.changed["lengths assumed: prompt 5, answer 200"] += 1
     columns = {
@@ -221,8 +226,8 @@ def _lengths(row: Raw) -> dict[str, Any]:
 def _load(row: Raw) -> dict[str, Any]:
     batch, metric = row["batch_or_concurrency"], row["metric"]
     users = count(batch)
-    alone = metric == "tpot_ms" and batch == "1"
-    if alone or metric in ("decode_tok_s_per_user", "prefill_tok_s", "memory_gb"):
+    decodes = metric == "tpot_ms" and (batch == "1" or _MEDIAN_TOKEN in row["notes"])
+    if decodes or metric in ("decode_tok_s_per_user", "prefill_tok_s", "memory_gb"):
         return {"load": "steady", "users": users}
     if batch and "static" in row["notes"]:
         return {"load": "static", "requests": users}

@@ -91,10 +91,14 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
         attention_ranks = pools["dp_attention"]
         options = harness.engine_options(row, model, users, attention_ranks)
     else:
-        prefill = _pool(row, "prefill_", model)
+        prefill, decode = _pool(row, "prefill_", model), _pool(row, "decode_", model)
+        divides = harness.divides_in_pools(row)
+        if divides is not None:
+            ledger.changed["ranks of pools as scripted"] += 1
+            prefill, decode = (_ranked(each, divides) for each in (prefill, decode))
         pools = {f"prefill_{name}": value for name, value in prefill.items()}
         pools["prefill_replicas"] = count(row["prefill_num_workers"])
-        pools |= _pool(row, "decode_", model)
+        pools |= decode
         pools["replicas"] = count(row["decode_num_workers"])
     not_judged = ""
     if row.get("exclude") == "ttft" or harness.compiles_meanwhile(row["id"]):
@@ -145,6 +149,13 @@ def _pool(row: Raw, pool: str, model: str) -> dict[str, Any]:
         "network": "infiniband-400g" if accelerators > _HOST else "",
         "usable_memory_share": harness.usable_fraction(row, model, accelerators),
     }
+
+
+def _ranked(pool: dict[str, Any], divides: bool) -> dict[str, Any]:
+    """Return a pool's layout with all its ranks together or each for itself."""
+    ranks = pool["tp"] * pool["dp_attention"]
+    tp, own = (1, ranks) if divides else (ranks, 1)
+    return pool | {"tp": tp, "dp_attention": own, "ep": own}
 
 
 def _degree(row: Raw, column: str) -> int:

@@ -117,6 +117,13 @@ def test_lengths_and_options_are_those_of_the_benchmark_s_scripts() -> None:
     for users, steps in ((32, None), (64, 40), (256, None)):
         waits = harness.engine_options(blackwell, "deepseek-v3", users)
         assert waits.get("batch_wait_steps") == steps
+    # Fifty steps, or a prompt of each of two ranks: three of 922 tokens of 20,000.
+    waits = harness.engine_options(blackwell, "gpt-oss-120b", 32, 2)
+    assert waits["batch_wait_steps"] == 50
+    assert waits["batch_wait_share"] == pytest.approx(0.06912)
+    for each, ranks in ((blackwell, 1), (short, 2)):
+        waits = harness.engine_options(each, "gpt-oss-120b", 32, ranks)
+        assert "batch_wait_steps" not in waits
     other = row | {"id": "nvidia_qwen3_32b"}
     assert harness.engine_options(other, "qwen3-32b", 16) == {"max_sequences": 16}
     sglang = row | {"backend": "sglang", "precision": "fp8", "system": "b200_sxm"}
@@ -307,6 +314,49 @@ def test_a_prompt_in_chunks_uses_the_stages_side_by_side(tmp_path: Path) -> None
     # One stage reads the weights again for each chunk; of four, three work meanwhile.
     assert seconds("chunks", 4096, 1) > seconds("whole", 4096, 1)
     assert seconds("chunks", 4096, 4) < seconds("whole", 4096, 4) / 2
+
+
+@pytest.mark.shared
+def test_pools_are_laid_out_as_their_scripts_say(shared: Path) -> None:
+    rows, _ = prepare(shared / "validation" / "serving_silicon.csv")
+    # Their rows say attention data parallel of 4 and 32, and experts shared by all.
+    early = [
+        row
+        for row in rows
+        if isinstance(row, ServingRow)
+        and (row.engine, row.engine_version) == ("sglang", "0.5.5.post2")
+    ]
+    layouts = {(row.tp, row.dp_attention, row.ep) for row in early}
+    assert layouts == {(4, 1, 1), (1, 32, 32)}
+    reading = {(r.prefill_tp, r.prefill_dp_attention, r.prefill_ep) for r in early}
+    assert reading == {(4, 1, 1), (1, 4, 4), (1, 8, 8)}
+    # Of other versions the same configurations are told so.
+    later = next(row for row in rows if row.id.endswith("c8_cfg486"))
+    assert later.group in {row.group for row in early}
+    found = [
+        each.predicted / each.measured
+        for each in predict_serving(early, "calibrated")
+        if isinstance(each, Comparison) and each.metric == "tpot"
+    ]
+    # As their rows say, 1.5.
+    assert 0.9 < fmean(found) < 1.1
+
+
+def test_a_median_token_waits_for_no_prompt() -> None:
+    tokens = [
+        row
+        for row in serving_rows()
+        if row.engine == "lmdeploy" and row.tpot_ms is not None
+    ]
+    assert len(tokens) == 20
+    assert {row.load for row in tokens} == {"steady"}
+    found = [
+        each.predicted / each.measured
+        for each in predict_serving(tokens, "calibrated")
+        if isinstance(each, Comparison)
+    ]
+    # As a mean of batches that read prompts meanwhile, 1.21.
+    assert fmean(found) < 1.15
 
 
 @pytest.mark.shared
