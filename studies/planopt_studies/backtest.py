@@ -14,7 +14,7 @@ import math
 import random
 import tempfile
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
@@ -27,6 +27,7 @@ from planopt.documents.validation import Comparison
 from planopt.files import write
 from planopt.toml import tomllib
 from planopt_studies.accuracy import between
+from planopt_studies.backtest_peer import groups_of, latencies_of
 from planopt_studies.fits.engine_fit import fit_engines, left_out
 from planopt_studies.fits.engine_rows import ENGINES, EngineRows
 from planopt_studies.fits.serving import Measured
@@ -37,7 +38,16 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.serving_rows import ServingRow
 
-__all__ = ["Outcome", "Run", "chosen", "lines_of", "outcomes", "questions", "rents"]
+__all__ = [
+    "Outcome",
+    "Run",
+    "beside",
+    "chosen",
+    "lines_of",
+    "outcomes",
+    "questions",
+    "rents",
+]
 
 BEGIN: Final = "<!-- backtest: make backtest -->"
 END: Final = "<!-- end of backtest -->"
@@ -46,6 +56,7 @@ OBJECTIVES: Final = ("cheapest", "fastest", "tokens per dollar")
 CONFIDENCES: Final = {"planopt, 50 %": 0.5, "planopt, 80 %": 0.8, "planopt, 95 %": 0.95}
 ROOFLINE: Final = "roofline"
 POPULAR: Final = "most popular"
+PEER: Final = "AISimulate"
 CHOOSERS: Final = (*CONFIDENCES, ROOFLINE, POPULAR)
 _DRAWS: Final = 10
 """Questions of each objective that are drawn for a model and lengths."""
@@ -190,12 +201,31 @@ def outcome(question: Question, chooser: str) -> Outcome:
     return Outcome(objective=objective, chooser=chooser, regret=regret)
 
 
-def outcomes(asked: Iterable[Question]) -> list[Outcome]:
+def outcomes(
+    asked: Iterable[Question], choosers: Sequence[str] = CHOOSERS
+) -> list[Outcome]:
     """Ask every chooser every question."""
-    return [outcome(question, name) for question in asked for name in CHOOSERS]
+    return [outcome(question, name) for question in asked for name in choosers]
 
 
-def lines_of(found: Sequence[Outcome]) -> list[str]:
+def beside(
+    asked: Iterable[Question], told: Mapping[str, tuple[float, float]]
+) -> list[Question]:
+    """Return the questions that a peer has predicted all runs of, with what it said."""
+    return [
+        replace(
+            question,
+            runs=tuple(
+                replace(run, predicted={**run.predicted, PEER: told[run.row]})
+                for run in question.runs
+            ),
+        )
+        for question in asked
+        if all(run.row in told for run in question.runs)
+    ]
+
+
+def lines_of(found: Sequence[Outcome], choosers: Sequence[str] = CHOOSERS) -> list[str]:
     """Lay out median and mean regret, broken promises and what was found infeasible."""
     lines = [
         "| chooser | "
@@ -204,7 +234,7 @@ def lines_of(found: Sequence[Outcome]) -> list[str]:
         + " | broken | nothing found |",
         "|---|" + "---:|" * (len(OBJECTIVES) + 2),
     ]
-    for chooser in CHOOSERS:
+    for chooser in choosers:
         own = [each for each in found if each.chooser == chooser]
         cells = []
         for objective in OBJECTIVES:
@@ -312,6 +342,8 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", help="measurements")
     parser.add_argument("--seed", type=int, default=7, help="of folds and questions")
     parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--peer", help="the executable of AISimulate, beside us")
+    parser.add_argument("--most", type=int, default=100, help="runs it is asked of")
     arguments = parser.parse_args()
     measured = Measured(arguments.files)
     base = bundled_folder() / "assumptions" / f"{DEFAULT_ASSUMPTIONS}.toml"
@@ -330,6 +362,20 @@ def main() -> None:
     asked = questions(_runs(closed, errors), arguments.seed)
     lines = lines_of(outcomes(asked))
     print(f"{len(asked)} questions", *lines, sep="\n")
+    if arguments.peer:
+        used = {run.row for question in asked for run in question.runs}
+        chosen_rows = groups_of(
+            (row for row in closed if row.id in used), arguments.most, arguments.seed
+        )
+        by_id = {row.id: row for row in closed}
+        figures = {
+            name: _figures(by_id[name], *latencies)
+            for name, latencies in latencies_of(chosen_rows, arguments.peer).items()
+        }
+        common = beside(asked, figures)
+        named = (*CHOOSERS, PEER)
+        found = lines_of(outcomes(common, named), named)
+        print(f"{len(common)} of them beside {PEER}", *found, sep="\n")
     text = between(PAGE.read_text(encoding="utf-8"), BEGIN, END, "\n".join(lines))
     write(PAGE, text)
 

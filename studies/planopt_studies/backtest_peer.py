@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from planopt.accuracy.serving_rows import ServingRow
 
-__all__ = ["asked_of", "groups_of", "told"]
+__all__ = ["asked_of", "groups_of", "latencies_of"]
 
 _MODELS: Final = {
     ("deepseek-v3", "fp8"): "deepseek-ai/DeepSeek-V3",
@@ -96,7 +96,7 @@ def groups_of(rows: Iterable[ServingRow], most: int, seed: int) -> list[ServingR
     return chosen
 
 
-def told(
+def latencies_of(
     rows: Sequence[ServingRow], tool: str, seconds: float = SECONDS
 ) -> Mapping[str, tuple[float, float]]:
     """Return milliseconds of a token and of the first one, of runs with an answer."""

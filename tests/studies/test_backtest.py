@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
+from planopt.accuracy.columns import read_rows
+from planopt.accuracy.serving_rows import ServingRow
+from planopt.catalog.open import bundled_folder
 from planopt_studies.backtest import (
     CHOOSERS,
     CONFIDENCES,
+    PEER,
     POPULAR,
     ROOFLINE,
     Question,
     Run,
+    beside,
     chosen,
     lines_of,
     outcome,
@@ -18,6 +24,7 @@ from planopt_studies.backtest import (
     questions,
     rents,
 )
+from planopt_studies.backtest_peer import asked_of, groups_of
 
 
 def run(name: str, usd: float, tpot: float, told: float, **rest: object) -> Run:
@@ -105,3 +112,39 @@ def test_questions_are_the_same_for_a_seed_and_let_choose() -> None:
 def test_rents_are_dollars_of_an_hour_of_one_card() -> None:
     usd = rents()
     assert 1 < usd["h100-sxm"] < usd["b200"] < 20
+
+
+def test_a_peer_is_judged_where_it_predicted_all_runs() -> None:
+    question = asked("cheapest", 0.020, SLOW, FAST)
+    other = asked("cheapest", 0.020, FAST, run("unknown", 2.0, 0.015, 0.015))
+    told = {"slow": (0.010, 1000.0), "fast": (0.009, 1000.0)}
+    (common,) = beside([question, other], told)
+    assert chosen(common, PEER) is not None
+    assert outcome(common, PEER).is_broken
+    assert outcome(common, "planopt, 80 %").regret == 0
+    assert len(lines_of(outcomes([common], (PEER,)), (PEER,))) == 3
+
+
+def test_a_peer_is_asked_of_whole_groups() -> None:
+    path = bundled_folder() / "measurements" / "inference.csv"
+    row = structs.replace(
+        read_rows(path, (ServingRow,))[0],
+        model="gpt-oss-120b",
+        weight_format="published",
+        accelerator="b200",
+        users=8,
+    )
+    rows = [
+        structs.replace(row, id=f"{users}-{tp}", users=users, tp=tp)
+        for users in (4, 8, 16)
+        for tp in (1, 2, 4)
+    ]
+    # One of the runs of 16 users is of a card that is not known there.
+    rows[-1] = structs.replace(rows[-1], accelerator="mi300x")
+    found = groups_of(rows, 6, 7)
+    assert {each.users for each in found} == {4, 8}
+    assert len(groups_of(rows, 5, 7)) == 3
+    engine = (asked_of(rows[1]) or {})["engine"]
+    assert isinstance(engine, dict)
+    parallelism = engine["workers"]["aggregated"]["parallelism"]
+    assert (parallelism["tensor"], parallelism["moe_tensor"]) == (2, 2)

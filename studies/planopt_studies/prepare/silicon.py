@@ -95,7 +95,9 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
         divides = harness.divides_in_pools(row)
         if divides is not None:
             ledger.changed["ranks of pools as scripted"] += 1
-            prefill, decode = (_ranked(each, divides) for each in (prefill, decode))
+            prefill, decode = (
+                _ranked(each, divides=divides) for each in (prefill, decode)
+            )
         pools = {f"prefill_{name}": value for name, value in prefill.items()}
         pools["prefill_replicas"] = count(row["prefill_num_workers"])
         pools |= decode
@@ -151,7 +153,7 @@ def _pool(row: Raw, pool: str, model: str) -> dict[str, Any]:
     }
 
 
-def _ranked(pool: dict[str, Any], divides: bool) -> dict[str, Any]:
+def _ranked(pool: dict[str, Any], *, divides: bool) -> dict[str, Any]:
     """Return a pool's layout with all its ranks together or each for itself."""
     ranks = pool["tp"] * pool["dp_attention"]
     tp, own = (1, ranks) if divides else (ranks, 1)
