@@ -282,12 +282,10 @@ def _of_tensorrt_llm(
     waits = row.items() >= _WAITED_FOR
     prompt = int(row["isl"])
     if model.startswith("gpt-oss"):
-        options = {"token_budget": _GPT_OSS_TOKENS}
-        if attention_ranks == 1 or not _is_blackwell(row):
-            return options
+        balanced = attention_ranks > 1 and _is_blackwell(row)
         share = _share_of_all(attention_ranks, prompt, _GPT_OSS_TOKENS)
-        waits = {"batch_wait_steps": _OWN_BALANCE_STEPS, "batch_wait_share": share}
-        return options | waits
+        balance = {"batch_wait_steps": _OWN_BALANCE_STEPS, "batch_wait_share": share}
+        return {"token_budget": _GPT_OSS_TOKENS} | (balance if balanced else {})
     if model.startswith("llama"):
         waits = waits and int(row["tp_size"]) < _WHOLE_HOST
         return {"token_budget": _LLAMA_TOKENS} | (_LLAMA_WAIT if waits else {})
