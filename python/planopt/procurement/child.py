@@ -8,7 +8,8 @@ bound, hint, time limit and interruption are CP-SAT's own.
 
 A request is ``{"model": {...}, "time_limit": seconds, "hint": [...] | null, "method",
 "parameters": text of the solver's parameters}``, a reply ``{"status", "values",
-"objective", "bound", "duals", "mps", "seconds"}`` or ``{"error": message}``.
+"objective", "bound", "duals", "mps", "seconds"}`` or ``{"status": "unknown", "error":
+message}``.
 SIGTERM ends the current solve early; its best solution is still the reply.
 
 It is run by its path and isolated (`python -I`): only the standard library is there
@@ -18,6 +19,7 @@ until `main` takes the folders to import from, which are its arguments.
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import signal
@@ -36,6 +38,10 @@ SOLVERS = {"cp-sat": "SAT", "branch-and-cut": "SCIP", "linear": "GLOP", "mps": "
 
 WAKE_SECONDS = 0.1
 """How often the waiting thread looks for signals; a finished solve is seen at once."""
+
+
+ROUNDING = 1e-6
+"""The bound of a whole objective is whole, give or take its passage as a double."""
 
 
 class _Backend:
@@ -74,7 +80,7 @@ class _Backend:
         status = self._words.get(self._run(solver))
         if status is None:
             if method == "cp-sat":
-                return {"error": "OR-Tools refuses the model"}
+                return _failed("OR-Tools refuses the model")
             status = "unknown"  # Numerical trouble of floating point.
         reply: dict[str, Any] = {"status": status}
         # Asking for values that do not exist makes the library write to stderr.
@@ -91,7 +97,8 @@ class _Backend:
             else:
                 reply["values"] = [round(each.solution_value()) for each in variables]
             if method == "cp-sat":
-                reply["bound"] = solver.Objective().BestBound()
+                bound = solver.Objective().BestBound()
+                reply["bound"] = math.ceil(bound - ROUNDING)
         if method == "branch-and-cut" and status == "optimal":
             reply["status"] = (
                 "feasible"  # Best to within a tolerance, which is no proof.
@@ -151,6 +158,10 @@ def _scale(method: str, coefficients: list[int]) -> int:
     return max(map(abs, coefficients), default=1) or 1
 
 
+def _failed(why: str) -> dict[str, Any]:
+    return {"status": "unknown", "error": why}
+
+
 def _claim_stdout() -> TextIO:
     """Keep standard output for replies; what native code prints goes nowhere."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -188,9 +199,10 @@ def main() -> None:
         failure = f"OR-Tools cannot be loaded: {error}"
     for line in _requests():
         try:
-            reply = backend.solve(json.loads(line)) if backend else {"error": failure}
+            request = json.loads(line)
+            reply = backend.solve(request) if backend else _failed(failure)
         except Exception as error:  # as above: an answer, no traceback
-            reply = {"error": f"{type(error).__name__}: {error}"}
+            reply = _failed(f"{type(error).__name__}: {error}")
         replies.write(json.dumps(reply) + "\n")
         replies.flush()
 

@@ -42,6 +42,8 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
+from msgspec import Struct
+
 from planopt.errors import InputError
 from planopt.procurement.problem import Failure, Offer
 
@@ -54,8 +56,7 @@ SIGNIFICANT_DIGITS = 12
 """Digits of a figure that count; those after them are noise of binary arithmetic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One linear constraint, ``lower <= coefficients . x <= upper``."""
 
     # Name of the limit it stands for, such as ``budget`` or ``stock:rtx-4090``.
@@ -67,8 +68,7 @@ class Row:
     variables: tuple[int, ...] | None = None  # Places of those; none where all do
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """Minimise ``objective . x`` over whole ``0 <= x <= uppers`` under the rows."""
 
     uppers: tuple[int, ...]  # Largest value of each variable

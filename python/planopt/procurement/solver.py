@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import queue
 import subprocess
 import sys
@@ -13,10 +12,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from planopt.errors import InternalError
-from planopt.procurement.model import MAX_ACTIVITY, Model, Row
+from planopt.procurement.model import MAX_ACTIVITY, Model
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -39,12 +42,8 @@ PACKAGES = Path(__file__).parents[2]  # Folder that planopt was imported from
 
 WAKE_SECONDS = 0.1  # How often a wait looks for Ctrl-C; a reply is seen at once
 
-ROUNDING = 1e-6
-"""The bound of a whole objective is whole, give or take its passage as a double."""
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What the solver says of a model; status and bound are OR-Tools' own."""
 
     status: Status  # Proven best; best at the time limit; proven to have none; neither
@@ -56,6 +55,7 @@ class Outcome:
     duals: tuple[float, ...] = ()
     seconds: float = 0.0  # Time the solver took
     mps: str = ""  # The model itself, where only that was asked for
+    error: str | None = None  # Why there is none of it
 
 
 SEED = 1  # Where its choices begin, unless said: the same for every question
@@ -168,17 +168,14 @@ class Solver:
     ) -> Outcome:
         """Solve a model."""
         request = {
-            "model": {
-                "uppers": model.uppers,
-                "rows": [_fields(row) for row in model.rows],
-                "objective": model.objective,
-            },
+            "model": model,
             "time_limit": time_limit,
             "hint": hint,
             "method": effort.method,
             "parameters": effort.parameters(),
         }
-        line = (json.dumps(request) + "\n").encode()
+        # Not by msgspec: a limit beyond all that is needed may have more than 64 bits.
+        line = (json.dumps(request, default=asdict) + "\n").encode()
         try:
             return self._ask(line, time.monotonic() + time_limit + OVERTIME_SECONDS)
         except KeyboardInterrupt:
@@ -284,30 +281,12 @@ def _pump(pipe: IO[bytes], replies: queue.SimpleQueue[bytes | None]) -> None:
     replies.put(None)
 
 
-def _fields(row: Row) -> dict[str, object]:
-    return {
-        "variables": row.variables,
-        "coefficients": row.coefficients,
-        "lower": row.lower,
-        "upper": row.upper,
-    }
-
-
 def _outcome(line: bytes) -> Outcome:
-    reply: dict[str, Any] = json.loads(line)
-    if "error" in reply:
+    outcome = msgspec.json.decode(line, type=Outcome)
+    if outcome.error is not None:
         raise InternalError.of(
             "E902",
-            f"the solver cannot answer: {reply['error']}",
+            f"the solver cannot answer: {outcome.error}",
             help="check that the ortools package is installed",
         )
-    bound = reply.get("bound")
-    return Outcome(
-        status=reply["status"],
-        values=tuple(reply.get("values", ())),
-        objective=reply.get("objective"),
-        bound=None if bound is None else math.ceil(bound - ROUNDING),
-        duals=tuple(reply.get("duals", ())),
-        mps=reply.get("mps", ""),
-        seconds=reply["seconds"],
-    )
+    return outcome

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -9,6 +8,7 @@ import sys
 import threading
 import time
 
+import msgspec
 import pytest
 
 from planopt.errors import InternalError
@@ -18,7 +18,6 @@ from planopt.procurement.solver import (
     Effort,
     SolveInterrupted,
     Solver,
-    _fields,
     _import_folders,
 )
 
@@ -48,6 +47,13 @@ def test_large_coefficients_stay_exact(solver: Solver) -> None:
     big = MAX_ACTIVITY // 8
     model = Model((3, 3), (Row("budget", (big, big + 1), upper=2 * big + 1),), (-2, -3))
     assert solver.solve(model, 10).values == (1, 1)
+
+
+def test_a_limit_beyond_all_that_is_needed_may_have_more_than_64_bits(
+    solver: Solver,
+) -> None:
+    rows = (*SMALL.rows, Row("budget", (2, 3), upper=2**66))
+    assert solver.solve(Model(SMALL.uppers, rows, SMALL.objective), 10).objective == 34
 
 
 def test_relaxations_have_duals_in_the_units_of_their_rows(solver: Solver) -> None:
@@ -173,11 +179,7 @@ def test_closing_is_quick_and_leaves_no_process() -> None:
 def test_a_process_whose_parent_is_gone_leaves_amid_a_solve() -> None:
     model = hard()
     request = {
-        "model": {
-            "uppers": model.uppers,
-            "rows": [_fields(row) for row in model.rows],
-            "objective": model.objective,
-        },
+        "model": model,
         "time_limit": 60,
         "hint": None,
         "method": "cp-sat",
@@ -186,7 +188,7 @@ def test_a_process_whose_parent_is_gone_leaves_amid_a_solve() -> None:
     command = [sys.executable, "-I", str(CHILD), *_import_folders()]
     process = subprocess.Popen(command, stdin=subprocess.PIPE)
 
-    process.communicate(json.dumps(request).encode() + b"\n", timeout=30)
+    process.communicate(msgspec.json.encode(request) + b"\n", timeout=30)
 
     assert process.returncode == 0
 
