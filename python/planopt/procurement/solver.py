@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from planopt.errors import InternalError
 from planopt.procurement.model import MAX_ACTIVITY, Model
@@ -174,8 +172,7 @@ class Solver:
             "method": effort.method,
             "parameters": effort.parameters(),
         }
-        # Not by msgspec: a limit beyond all that is needed may have more than 64 bits.
-        line = (json.dumps(request, default=asdict) + "\n").encode()
+        line = msgspec.json.encode(request) + b"\n"
         try:
             return self._ask(line, time.monotonic() + time_limit + OVERTIME_SECONDS)
         except KeyboardInterrupt:
