@@ -121,7 +121,7 @@ fidelity-serving: $(BIN)/python ## Errors of serving left out, by engine, and gr
 calibrate-training: $(BIN)/python ## Fit training and its error bars: DATA= files, DATE= (ten minutes of one core, release build)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.training $(foreach file,$(DATA),--data "$(file)") --date "$(DATE)"
 
-fidelity-training: $(BIN)/python ## Errors of training in use and left out, seeded: DATA= files (ten minutes of a release build)
+fidelity-training: $(BIN)/python ## Errors of training in use and left out, seeded: DATA= files (four minutes of one core)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.fits.fidelity --once $(foreach file,$(DATA),--data "$(file)")
 
 measurements: $(BIN)/python ## Bring sources of measurements into the schema: SOURCES= folder
