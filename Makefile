@@ -195,8 +195,8 @@ engines: ## Short runs of 300 engines against their truth by class, the bound of
 engines-truth: ## Write that truth again, after a change of what is simulated
 	cargo test --release --package planopt-core --test queueing the_truth -- --ignored
 
-backtest: $(BIN)/python ## What choices by predictions are worth: FILES= measurements of serving, prepared (ten minutes)
-	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.backtest $(FILES)
+backtest: $(BIN)/python ## What choices by predictions are worth: FILES= measurements of serving, prepared (two minutes); PEER= AISimulate's command, optional
+	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.backtest $(FILES) $(if $(PEER),--peer "$(PEER)")
 
 accuracy: $(BIN)/python ## Write the error tables of README and docs from catalogs/measurements
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.accuracy

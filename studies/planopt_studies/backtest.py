@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
@@ -159,13 +160,13 @@ def chosen(question: Question, chooser: str) -> Run | None:
     if chooser == POPULAR:
         return max(question.runs, key=lambda run: (run.popularity, run.row))
     value = _of(question.objective, lambda run: run.predicted[chooser])
-    holds = question.runs
-    if question.objective != "fastest":
-        holds = tuple(
-            run
-            for run in question.runs
-            if run.predicted[chooser][0] * run.sure.get(chooser, 1.0) <= question.most
-        )
+    # What a chooser has no figure of (infinite) it does not take.
+    most = sys.float_info.max if question.objective == "fastest" else question.most
+    holds = [
+        run
+        for run in question.runs
+        if run.predicted[chooser][0] * run.sure.get(chooser, 1.0) <= most
+    ]
     return min(holds, key=value) if holds else None
 
 
@@ -211,7 +212,7 @@ def outcomes(
 def beside(
     asked: Iterable[Question], told: Mapping[str, tuple[float, float]]
 ) -> list[Question]:
-    """Return the questions that a peer has predicted all runs of, with what it said."""
+    """Return the questions whose runs a peer was all asked of, with what it said."""
     return [
         replace(
             question,
@@ -246,9 +247,9 @@ def lines_of(found: Sequence[Outcome], choosers: Sequence[str] = CHOOSERS) -> li
             cells.append(f"{median(lost):.1%} ({fmean(lost):.0%})" if lost else "-")
         bound = [each for each in own if each.objective != "fastest"]
         told = [each for each in bound if each.is_broken or each.regret is not None]
-        broken = fmean(each.is_broken for each in told)
-        refused = 1 - len(told) / len(bound)
-        cells += [f"{broken:.0%}", f"{refused:.0%}"]
+        broken = f"{fmean(each.is_broken for each in told):.0%}" if told else "-"
+        refused = f"{1 - len(told) / len(bound):.0%}" if bound else "-"
+        cells += [broken, refused]
         lines.append(f"| {chooser} | {' | '.join(cells)} |")
     return lines
 

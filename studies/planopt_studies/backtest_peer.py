@@ -11,6 +11,7 @@ import random
 import tempfile
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -99,17 +100,17 @@ def groups_of(rows: Iterable[ServingRow], most: int, seed: int) -> list[ServingR
 def latencies_of(
     rows: Sequence[ServingRow], tool: str, seconds: float = SECONDS
 ) -> Mapping[str, tuple[float, float]]:
-    """Return milliseconds of a token and of the first one, of runs with an answer."""
+    """Return milliseconds of a token and of the first one; infinite of refusals."""
 
-    def ask(row: ServingRow) -> tuple[float, float] | None:
+    def ask(row: ServingRow) -> tuple[float, float]:
         asked = asked_of(row)
         with tempfile.TemporaryDirectory(prefix="planopt-") as folder:
             came = Peer(tool, Path(folder), seconds).asked("predict", asked or {})
         if isinstance(came, str):
             print(f"{row.id}: {came}", flush=True)
-            return None
+            return inf, inf
         return came["mean_tpot_ms"], came["mean_ttft_ms"]
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        found = zip(rows, pool.map(ask, rows), strict=True)
-        return {row.id: figures for row, figures in found if figures is not None}
+        names = (row.id for row in rows)
+        return dict(zip(names, pool.map(ask, rows), strict=True))

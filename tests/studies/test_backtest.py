@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from msgspec import structs
 
@@ -123,6 +125,13 @@ def test_a_peer_is_judged_where_it_predicted_all_runs() -> None:
     assert outcome(common, PEER).is_broken
     assert outcome(common, "planopt, 80 %").regret == 0
     assert len(lines_of(outcomes([common], (PEER,)), (PEER,))) == 3
+    # What it refuses to predict it does not take, however cheap or fast.
+    for objective in ("cheapest", "fastest", "tokens per dollar"):
+        question = asked(objective, 9.0, SLOW, FAST)
+        (common,) = beside([question], {"slow": (inf, 0.0), "fast": (0.5, 1.0)})
+        assert (chosen(common, PEER) or SLOW).row == "fast"
+        (common,) = beside([question], dict.fromkeys(("slow", "fast"), (inf, 0.0)))
+        assert chosen(common, PEER) is None
 
 
 def test_a_peer_is_asked_of_whole_groups() -> None:
