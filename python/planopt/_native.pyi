@@ -17,6 +17,7 @@ __all__ = [
     "cheapest_cover",
     "energy_kwh",
     "energy_usd_per_hour",
+    "every_cover",
     "fewest_accelerators",
     "formats",
     "forwards_from_the_input",
@@ -162,6 +163,12 @@ def cheapest_cover(
     ways: list[tuple[int, int, int, int, int, list[int]]],
     below: int,
 ) -> tuple[int, tuple[list[tuple[int, int]], list[tuple[int, int, int]]] | None]: ...
+def every_cover(
+    steps: list[int],
+    losses: int,
+    ways: list[tuple[int, int, int, int, int, list[int]]],
+    below: int,
+) -> list[tuple[list[tuple[int, int]], list[tuple[int, int, int]]]] | None: ...
 def options_json() -> bytes: ...
 def read_defaults(file: str) -> bytes: ...
 def read_options(command: str, given: bytes) -> bytes: ...

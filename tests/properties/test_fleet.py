@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -15,16 +16,21 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from planopt.fleets.cover import (
+    Cover,
+    Master,
     Prices,
     cheapest,
     covers_of,
+    every,
     generate,
     single_covers,
 )
+from planopt.fleets.periods import settle_periods
 from planopt.fleets.problem import (
     Container,
     Fleet,
     Kit,
+    Purchase,
     Step,
     Stream,
     Template,
@@ -34,14 +40,13 @@ from planopt.fleets.problem import (
 )
 from planopt.fleets.programme import Mix, Selection
 from planopt.fleets.stages import solve
-from planopt.procurement.solver import REPRODUCIBLY, Outcome, Solver
+from planopt.procurement.solver import REPRODUCIBLY, Effort, Outcome, Solver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from planopt.fleets.problem import Way
     from planopt.procurement.model import Model
-    from planopt.procurement.solver import Effort
 
 TIME_LIMIT = 30.0
 MOST_CASES = 30_000
@@ -390,6 +395,130 @@ def test_generated_covers_are_answers_and_their_prices_bound_all_answers(
     purchase = generated.master.purchase(chosen.values)
     assert not shortfalls(fleet, purchase)
     assert best.objective <= cost_cents(fleet, purchase) <= cost_cents(fleet, known)
+
+
+@few
+@given(fleets(), st.booleans())
+def test_periods_by_themselves_bound_all_answers_and_one_alone_is_proven(
+    solvers: list[Solver], fleet: Fleet, late: bool
+) -> None:
+    best = solvers[0].solve(Mix(fleet).model, TIME_LIMIT)
+    assume(best.objective is not None)
+    known = covers_of(fleet, Mix(fleet).purchase(best.values))
+    if late:  # Begin with what is dear.
+        start = Selection(fleet, 4)
+        outcome = solvers[0].solve(start.model, TIME_LIMIT)
+        assume(outcome.values)
+        known = covers_of(fleet, start.purchase(outcome.values))
+    deadline = time.monotonic() + TIME_LIMIT
+    effort = Effort(relaxing=True)
+    settled = settle_periods(fleet, solvers[0], known, deadline, effort)
+    assert best.objective is not None
+    assert settled.bound_cents <= best.objective
+    master = Master(fleet, settled.covers)
+    chosen = solvers[0].solve(master.model, TIME_LIMIT)
+    assert not shortfalls(fleet, master.purchase(chosen.values))
+    if len(fleet.periods) == 1 and not any(each.way == "rent" for each in fleet.kits):
+        assert settled.bound_cents == chosen.objective == best.objective
+
+
+def test_what_is_rented_off_the_peak_may_be_what_a_limit_leaves(
+    solvers: list[Solver],
+) -> None:
+    """Large at the peak and small after it is cheapest, but there is one machine."""
+    curve = (Step(2, Fraction(1)), Step(1, Fraction(1)))
+    kits = (
+        Kit("bought", "buy", "x", (10,), 0, {}),
+        Kit("large", "rent", "y", (0,), 30_000, {"quota": 1}),
+        Kit("small", "rent", "z", (0,), 20_000, {"quota": 1}),
+    )
+    templates = (Template(0, 0, 2, 2), Template(0, 1, 2, 2), Template(0, 2, 1, 1))
+    fleet = Fleet((Stream("a", (curve,), 0),), kits, templates, {"quota": 1})
+    best = solvers[0].solve(Mix(fleet).model, TIME_LIMIT)
+    assert best.objective == 6
+    known = covers_of(fleet, Purchase({(0, 0): 1}, {(0, 0): 1}))
+    deadline = time.monotonic() + TIME_LIMIT
+    settled = settle_periods(fleet, solvers[0], known, deadline, REPRODUCIBLY)
+    assert settled.bound_cents == 5
+
+
+@few
+@given(fleets(), st.data())
+def test_every_cover_is_there_or_one_that_takes_no_more(
+    fleet: Fleet, data: st.DataObject
+) -> None:
+    stream = data.draw(st.integers(0, len(fleet.streams) - 1))
+    asked = fleet.streams[stream]
+    assume(asked.active)
+    period = data.draw(st.sampled_from(asked.active))
+    steps = asked.periods[period]
+    places = fleet.of_stream[stream]
+    price = {
+        (kit, period): data.draw(st.integers(0, 20)) for kit in range(len(fleet.kits))
+    }
+    prices = Prices(price, {})
+    below = data.draw(st.integers(1, 80))
+    found = every(fleet, stream, period, prices, below)
+    assert found is not None
+
+    def takes(cover: Cover) -> list[int]:
+        """Copies at the peak by kit and way to get them, and rent."""
+        there = cover.at_peak
+        kits = [0] * (2 * len(fleet.kits))
+        for (place, _), copies in there.deployed.items():
+            kits[fleet.templates[place].kit] += copies
+        for (place, _, _), copies in there.rented.items():
+            kits[len(fleet.kits) + fleet.templates[place].kit] += copies
+        return [*kits, cost_cents(fleet, cover.purchase)]
+
+    known = [takes(each) for each in found]
+    for each in found:
+        assert each.price_cents(fleet, prices) < below
+    keys = [
+        (place, period, step) if fleet.rents(place) else (place, period)
+        for place in places
+        for step in (range(len(steps)) if fleet.rents(place) else [0])
+    ]
+    most = [
+        min((n, *fleet.allowed(fleet.uses[key[0]])))
+        for key in keys
+        for n in [fleet.copies(key[0], steps[0].demand)]
+    ]
+    assume(math.prod(n + 1 for n in most) <= 3_000)
+    for counts in itertools.product(*(range(n + 1) for n in most)):
+        pairs = [pair for pair in zip(keys, counts, strict=True) if pair[1]]
+        cover = Cover(
+            stream,
+            period,
+            Purchase(
+                deployed={key: n for key, n in pairs if len(key) == 2},
+                rented={key: n for key, n in pairs if len(key) == 3},
+            ),
+        )
+        if cover.price_cents(fleet, prices) >= below:
+            continue
+        alone = fleet.asking({stream})
+        alone = replace(
+            alone,
+            streams=tuple(
+                replace(
+                    s,
+                    periods=tuple(
+                        p if i == period else () for i, p in enumerate(s.periods)
+                    ),
+                )
+                for s in alone.streams
+            ),
+            limits={},
+        )
+        held = Counter({(fleet.templates[key[0]].kit, 0): 0 for key, _ in pairs})
+        for key, n in pairs:
+            if len(key) == 2:
+                held[fleet.templates[key[0]].kit, 0] += n
+        if shortfalls(alone, replace(cover.purchase, acquired=held)):
+            continue
+        mine = takes(cover)
+        assert any(all(map(int.__le__, other, mine)) for other in known)
 
 
 def test_a_limit_that_racks_add_to_bounds_no_copies() -> None:

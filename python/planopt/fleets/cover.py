@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
-from planopt._native import cheapest_cover
+from planopt._native import cheapest_cover, every_cover
 from planopt.fleets.problem import Fleet, Purchase, cost_cents
 from planopt.fleets.programme import Programme
 from planopt.procurement.model import Model
@@ -70,14 +70,19 @@ class Cover:
         """Whose demand: the stream's, in the period."""
         return self.stream, self.period
 
+    @property
+    def at_peak(self) -> Purchase:
+        """What is at work at the peak."""
+        rented = self.purchase.rented.items()
+        return replace(self.purchase, rented={k: n for k, n in rented if k[2] == 0})
+
     def price_cents(self, fleet: Fleet, prices: Prices) -> int:
         """Add up what it costs at given prices, as `cheapest` does."""
-        rented = self.purchase.rented.items()
-        at_peak = [(place, copies) for (place, _, step), copies in rented if step == 0]
-        deployed = [(place, n) for (place, _), n in self.purchase.deployed.items()]
+        there = self.at_peak
         return cost_cents(fleet, self.purchase) + sum(
-            copies * prices.of_copy(fleet, place, self.period)
-            for place, copies in (*deployed, *at_peak)
+            copies * prices.of_copy(fleet, key[0], self.period)
+            for counts in (there.deployed, there.rented)
+            for key, copies in counts.items()
         )
 
 
@@ -116,39 +121,70 @@ def cheapest(
     Limits hold for its copies by themselves. What rented copies use of limited things
     is counted at the peak.
     """
-    asked = fleet.streams[stream]
-    steps = [step for step, there in enumerate(asked.periods[period]) if there.demand]
-    places = fleet.of_stream[stream]
-    ways = []
-    for place in places:
-        template = fleet.templates[place]
-        cents = prices.of_copy(fleet, place, period)
-        rents: list[int] = []
-        if fleet.rents(place):
-            rents = [fleet.rent_cents(place, period, step) for step in steps]
-            rents[0] += cents
-        enough = fleet.copies(place, asked.peak(period))
-        most = min((enough, *fleet.allowed(fleet.uses[place])))
-        # Of one kit the better way replaces others, unless it has limits of its own.
-        kit = len(fleet.kits) + place if template.uses else template.kit
-        way = (kit, template.supply, template.loss, most, cents, rents)
-        ways.append(way)
-    demands = [asked.periods[period][step].demand for step in steps]
-    bound, found = cheapest_cover(demands, asked.losses, ways, below)
-    if found is None:
-        return bound, None
-    kept, rented = found
-    copies = Purchase(
-        deployed={(places[way], period): copies for way, copies in kept},
-        rented={(places[way], period, steps[step]): n for way, step, n in rented},
-    )
-    return bound, Cover(stream, period, copies)
+    ways = _Ways(fleet, stream, period, prices)
+    bound, found = cheapest_cover(*ways.asked, below)
+    return bound, None if found is None else ways.cover(*found)
+
+
+def every(
+    fleet: Fleet, stream: int, period: int, prices: Prices, below: int
+) -> list[Cover] | None:
+    """Find all covers of a demand that cost less, unless they are too many.
+
+    But for those that another one beats in all that they take.
+    """
+    ways = _Ways(fleet, stream, period, prices)
+    found = every_cover(*ways.asked, below)
+    return None if found is None else [ways.cover(*each) for each in found]
+
+
+class _Ways:
+    """A demand of a period, and the ways to cover it, as the core takes them."""
+
+    def __init__(self, fleet: Fleet, stream: int, period: int, prices: Prices) -> None:
+        asked = fleet.streams[stream]
+        there = asked.periods[period]
+        self._demand = stream, period
+        self._steps = [step for step, each in enumerate(there) if each.demand]
+        self._places = fleet.of_stream[stream]
+        ways = []
+        for place in self._places:
+            template = fleet.templates[place]
+            cents = prices.of_copy(fleet, place, period)
+            rents: list[int] = []
+            if fleet.rents(place):
+                rents = [fleet.rent_cents(place, period, step) for step in self._steps]
+                rents[0] += cents
+            enough = fleet.copies(place, asked.peak(period))
+            most = min((enough, *fleet.allowed(fleet.uses[place])))
+            # Of one kit the better way replaces others, unless it has limits or hours
+            # of its own.
+            own = template.uses or template.hours is not None
+            kit = len(fleet.kits) + place if own else template.kit
+            ways.append((kit, template.supply, template.loss, most, cents, rents))
+        demands = [there[step].demand for step in self._steps]
+        self.asked = demands, asked.losses, ways
+
+    def cover(
+        self, kept: list[tuple[int, int]], rented: list[tuple[int, int, int]]
+    ) -> Cover:
+        """Read an answer of the core."""
+        stream, period = self._demand
+        places, steps = self._places, self._steps
+        copies = Purchase(
+            deployed={(places[way], period): copies for way, copies in kept},
+            rented={(places[way], period, steps[step]): n for way, step, n in rented},
+        )
+        return Cover(stream, period, copies)
 
 
 class Master(Programme):
     """The programme of some covers, and what its variables and rows stand for."""
 
-    def __init__(self, fleet: Fleet, covers: Sequence[Cover]) -> None:
+    def __init__(
+        self, fleet: Fleet, covers: Sequence[Cover], *, relaxing: bool = False
+    ) -> None:
+        """State it; `relaxing` counts what is rented for limits at the peak alone."""
         super().__init__(fleet)
         self._acquired: dict[tuple[int, int], int] = {}
         """Variables of the copies of a kit acquired in a period: (kit, period)."""
@@ -156,7 +192,10 @@ class Master(Programme):
             if entry.way != "rent" and fleet.of_kit[kit]:
                 self._acquired.update(self.acquisitions(kit, _most(fleet, kit)))
         self.containers()
-        self._covers = {self.choice(1, each.purchase): each for each in covers}
+        self._covers = {
+            self.choice(1, each.purchase, each.at_peak if relaxing else None): each
+            for each in covers
+        }
         """What there is to choose from, by variable; the last ones."""
         choices: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
         at_work: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
@@ -177,6 +216,11 @@ class Master(Programme):
         """Rows that ask for the copies at work of a kit in a period."""
         self._limit_rows = self.limits()
         """Rows that keep a limit in a period."""
+
+    @property
+    def covers(self) -> list[Cover]:
+        """What there is to choose from."""
+        return [*self._covers.values()]
 
     @property
     def relaxed(self) -> Model:
@@ -262,6 +306,8 @@ CHEAPEST = 3
 
 RELAXED = Effort(method="linear")
 
+NOTHING_COSTS = Prices(defaultdict(int), {})
+
 
 @dataclass(frozen=True)
 class Generated:
@@ -270,6 +316,7 @@ class Generated:
     master: Master
     bound_cents: int
     by_the_clock: bool  # Whether time ended it
+    prices: Prices  # By which the bound is proven
 
 
 def generate(
@@ -302,7 +349,7 @@ def generate(
         master = Master(fleet, tuple(covers))
     if best is not None and len(covers) > MOST_COVERS:
         master = Master(fleet, _cheapest_each(fleet, covers, best))
-    return Generated(master, bound, by_the_clock)
+    return Generated(master, bound, by_the_clock, best or NOTHING_COSTS)
 
 
 def _cheapest_each(

@@ -2,14 +2,16 @@
 
 1. One shape of hardware for each stream, proven best.
 2. Two shapes in quarters of the demand, mostly proven best.
-3. Of several periods or parts, the choice of a generated cover for each demand of each
-   period, and the bound that their prices prove (`planopt.fleets.cover`).
-4. The free mix of all: the whole problem, and a bound of the plan.
-5. The free mix of the few templates that are near at hand, then of some more: better
+3. Of several periods or parts, generated covers of each demand of each period, and the
+   bound that their prices prove (`planopt.fleets.cover`); the choice among them.
+4. Each period by itself, proven: a better bound, and the choice among all covers that
+   came up (`planopt.fleets.periods`), unless parts are many.
+5. The free mix of all: the whole problem, and a bound of the plan.
+6. The free mix of the few templates that are near at hand, then of some more: better
    answers, sooner.
 
-Where a fleet falls into parts that share nothing but limits, the last two are asked of
-each part; of the whole only if what the parts buy exceeds the limits together.
+Where a fleet falls into parts that share nothing but limits, the last three are asked
+of each part; of the whole only if what the parts buy exceeds the limits together.
 
 Selections mostly end at a proof. From the second stage on there is a fixed amount of
 work and not of seconds, so that the same question has the same answer on every machine;
@@ -33,7 +35,8 @@ from msgspec.structs import replace
 
 from planopt.documents.fleet import StageNote
 from planopt.errors import InternalError
-from planopt.fleets.cover import covers_of, generate, single_covers
+from planopt.fleets.cover import Cover, Master, covers_of, generate, single_covers
+from planopt.fleets.periods import settle_periods
 from planopt.fleets.problem import Fleet, Purchase, cost_cents, shortfalls, total
 from planopt.fleets.programme import Mix, Programme, Selection
 from planopt.procurement.solver import Effort, Outcome, SolveInterrupted, Solver
@@ -50,6 +53,11 @@ GENERATING = 0.45
 CHOOSING = 0.35
 """Share of the time limit after which prices, and the choice among covers, are left as
 they are."""
+SETTLING = 0.8
+"""Share of what time is left after which periods by themselves are left as they are."""
+
+SETTLED = 0.5
+"""Work of each proof of a period, and of the choice among their covers."""
 MANY_PARTS = 20
 """Parts from which on there is no selection: to state it takes longer than to choose
 among covers, which are of one template each to begin with."""
@@ -160,9 +168,13 @@ class _Search:
         many = len(parts) >= MANY_PARTS
         if not many:
             self._select(solvers[0])
+        covers: Sequence[Cover] = ()
         if many or (self._best is not None and len(self._fleet.periods) > 1):
-            self._generate(solvers[0])
-        if len(parts) < 2 or not self._mix_parts(parts, solvers):
+            covers = self._generate(solvers[0])
+        if many:
+            covers = ()
+        if len(parts) < 2 or not self._mix_parts(parts, solvers, covers):
+            self._settle(solvers[0], covers)
             self._mix(solvers)
 
     def _select(self, solver: Solver) -> None:
@@ -173,7 +185,7 @@ class _Search:
         effort = Effort(work=TWO_SHAPES * self._time_limit)
         self._solve(solver, "two shapes", two, effort, known)
 
-    def _generate(self, solver: Solver) -> None:
+    def _generate(self, solver: Solver) -> Sequence[Cover]:
         """Choose among generated covers; their prices prove a bound."""
         started = time.monotonic()
         deadline = started + GENERATING * self._time_limit
@@ -187,8 +199,29 @@ class _Search:
         self._note("prices", "unknown", None, self._bound, seconds)
         choosing = Effort(method="branch-and-cut")
         self._solve(solver, "covers", covers.master, choosing, share=CHOOSING)
+        return covers.master.covers
 
-    def _mix_parts(self, parts: Sequence[Fleet], solvers: Sequence[Solver]) -> bool:
+    def _settle(self, solver: Solver, covers: Sequence[Cover]) -> None:
+        """Prove each period by itself, and choose among the covers that come up."""
+        if not covers:
+            return  # Of a single period, or of many parts.
+        started = time.monotonic()
+        deadline = started + SETTLING * max(0.0, self._deadline - started)
+        effort = Effort(work=SETTLED * self._time_limit, relaxing=True)
+        settled = settle_periods(self._fleet, solver, covers, deadline, effort)
+        self._by_the_clock |= time.monotonic() >= deadline
+        self._raise_bound(settled.bound_cents)
+        seconds = time.monotonic() - started
+        self._note("periods", "unknown", None, settled.bound_cents, seconds)
+        master = Master(self._fleet, tuple(dict.fromkeys([*covers, *settled.covers])))
+        self._solve(solver, "covers", master, effort)
+
+    def _mix_parts(
+        self,
+        parts: Sequence[Fleet],
+        solvers: Sequence[Solver],
+        covers: Sequence[Cover],
+    ) -> bool:
         """Mix each part by itself; tell whether that settles the whole."""
         searches: list[_Search] = []
         for number, part in enumerate(parts, start=1):
@@ -203,6 +236,9 @@ class _Search:
             searches.append(search)
             search._deadline = now + max(0.0, left) / (len(parts) - number + 1)
             try:
+                active = [bool(each.active) for each in part.streams]
+                ours = [each for each in covers if active[each.stream]]
+                search._settle(solvers[0], ours)
                 search._mix(solvers)
             except KeyboardInterrupt:
                 self._put_together(searches)
@@ -236,6 +272,8 @@ class _Search:
 
         Until the proof, or until the work is done that the time limit is good for.
         """
+        if self._is_settled:
+            return
         start = self._best
         if len(solvers) == 1:
             self._mix_all(solvers[0], start)
@@ -268,7 +306,8 @@ class _Search:
 
     @property
     def _is_settled(self) -> bool:
-        return self._proven is not None or self._impossible
+        met = self._bound is not None and self._bound == self._cost
+        return self._proven is not None or self._impossible or met
 
     def _mix_near(self, solver: Solver, start: Purchase | None, done: int = 0) -> None:
         """Mix few templates: in each round twice as many, around the best so far."""

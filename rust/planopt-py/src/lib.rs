@@ -287,31 +287,63 @@ mod _native {
         ways: Vec<WayRow>,
         below: u64,
     ) -> PyResult<(u64, Option<CoverRows>)> {
-        let sound = ways.iter().all(|(_, supply, .., rents)| {
-            *supply > 0 && (rents.is_empty() || rents.len() == steps.len())
+        let ways = read_ways(ways, steps.len())?;
+        let found = py.detach(|| search::cheapest_cover(&steps, losses, &ways, below));
+        let cover = found.cover.map(|cover| (cover.kept, cover.rented));
+        Ok((found.bound, cover))
+    }
+
+    /// Finds all covers of one demand in one period that cost less than a sum, but for those that
+    /// another one beats in all that they take. The same as of `cheapest_cover`.
+    ///
+    /// Returns
+    /// -------
+    /// list of (list of (int, int), list of (int, int, int)) | None
+    ///     Nothing if they are more than can be looked at.
+    ///
+    /// Raises
+    /// ------
+    /// `ValueError`
+    ///     If a supply is 0 or a way has not a price for each step.
+    #[pyfunction]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
+    fn every_cover(
+        py: Python<'_>,
+        steps: Vec<u64>,
+        losses: u64,
+        ways: Vec<WayRow>,
+        below: u64,
+    ) -> PyResult<Option<Vec<CoverRows>>> {
+        let ways = read_ways(ways, steps.len())?;
+        let found = py.detach(|| search::every_cover(&steps, losses, &ways, below));
+        let rows = |cover: search::Cover| (cover.kept, cover.rented);
+        Ok(found.map(|covers| covers.into_iter().map(rows).collect()))
+    }
+
+    fn read_ways(rows: Vec<WayRow>, steps: usize) -> PyResult<Vec<search::Way>> {
+        let sound = rows.iter().all(|(_, supply, .., rents)| {
+            *supply > 0 && (rents.is_empty() || rents.len() == steps)
         });
         if !sound {
             return Err(pyo3::exceptions::PyValueError::new_err(
                 "a way supplies nothing, or has not a price for each step",
             ));
         }
-        let ways: Vec<search::Way> = ways
-            .into_iter()
-            .map(|(kit, supply, loss, most, kept, rents)| search::Way {
-                kit,
-                supply,
-                loss,
-                most,
-                price: if rents.is_empty() {
-                    search::Price::Kept(kept)
-                } else {
-                    search::Price::Rented(rents)
-                },
-            })
-            .collect();
-        let found = py.detach(|| search::cheapest_cover(&steps, losses, &ways, below));
-        let cover = found.cover.map(|cover| (cover.kept, cover.rented));
-        Ok((found.bound, cover))
+        let read = |(kit, supply, loss, most, kept, rents): WayRow| search::Way {
+            kit,
+            supply,
+            loss,
+            most,
+            price: if rents.is_empty() {
+                search::Price::Kept(kept)
+            } else {
+                search::Price::Rented(rents)
+            },
+        };
+        Ok(rows.into_iter().map(read).collect())
     }
 
     /// Compares plans under scenarios of demand, prices and errors, as JSON.

@@ -24,7 +24,9 @@ pub(crate) use self::found::Finding;
 pub use self::found::{Found, Laid, Part, Summary, Work};
 pub use self::limits::{Broken, Limits, Number};
 pub use self::listed::{Listed, ListedWork};
-pub use self::mix::{Cheapest, Cover, Price, Templates, Way, cheapest_cover, undominated};
+pub use self::mix::{
+    Cheapest, Cover, Price, Templates, Way, cheapest_cover, every_cover, undominated,
+};
 pub use self::neighbours::{ChainStage, FoundChain, Neighbour, NeighbourSearch};
 pub use self::offer::{Demanded, Offer, OfferedFailure, OfferedNeed};
 pub use self::redundancy::{Domain, Outlasted, Redundancy};

@@ -10,6 +10,12 @@
 //! sum goes as soon as what is missing, bought in fractions from the kinds to come or rented, makes
 //! it no cheaper than the best cover so far. To each sum the cheapest rent of each step is added,
 //! looked up in the sums of rented copies.
+//!
+//! *Every* cover below a price is found by the same bound, but no sum beats another: what is dearer
+//! at these prices may use less of what is scarce. Only a cover that takes no less of any hardware
+//! and no less rent than another one is left out.
+
+use std::collections::BTreeMap;
 
 use crate::quantity::real;
 
@@ -76,6 +82,28 @@ pub fn cheapest_cover(steps: &[u64], losses: u64, ways: &[Way], below: u64) -> C
         bound: search.best.min(bound),
         cover: search.cover,
     }
+}
+
+/// Finds all covers that cost less than `below`, but for those that another one beats in whatever
+/// they take; none if they are more than can be looked at.
+///
+/// Of each step but the first, rent is the cheapest.
+///
+/// # Panics
+///
+/// If a rented way has another number of prices than there are steps.
+#[must_use]
+pub fn every_cover(steps: &[u64], losses: u64, ways: &[Way], below: u64) -> Option<Vec<Cover>> {
+    let search = Search::new(steps, losses, ways, below);
+    let mut every = Every {
+        search: &search,
+        found: BTreeMap::new(),
+        looks: MOST_SUMS,
+    };
+    for class in 0..search.classes.len() {
+        every.cover_with(class)?;
+    }
+    Some(every.unbeaten())
 }
 
 /// A sum of copies of some ways.
@@ -167,28 +195,38 @@ impl<'a> Search<'a> {
 
     fn rented_sums(&self, class: usize, step: usize) -> Vec<Sum> {
         let top = self.steps[step] + self.classes[class];
-        let rented = self.within(class, |way| match &way.price {
-            Price::Rented(prices) => Some(prices[step]),
-            Price::Kept(_) => None,
-        });
         let mut sums = vec![Sum::default()];
-        for (place, price) in rented {
+        for (place, price) in self.rented(class, step) {
             let more = added(&sums, place, &self.ways[place], price, top, |_| true);
             sums = unbeaten(sums, more);
         }
         sums
     }
 
-    /// Looks for covers whose kept copies lose no more than a class; returns a bound of them.
-    fn cover_with(&mut self, class: usize) -> u64 {
-        let top = self
-            .steps
-            .first()
-            .map_or(0, |&peak| peak + self.classes[class]);
-        let kept = self.within(class, |way| match way.price {
+    fn kept(&self, class: usize) -> Vec<(usize, u64)> {
+        self.within(class, |way| match way.price {
             Price::Kept(price) => Some(price),
             Price::Rented(_) => None,
-        });
+        })
+    }
+
+    fn rented(&self, class: usize, step: usize) -> Vec<(usize, u64)> {
+        self.within(class, |way| match &way.price {
+            Price::Rented(prices) => Some(prices[step]),
+            Price::Kept(_) => None,
+        })
+    }
+
+    /// Supply beyond which no more is of use.
+    fn top(&self, class: usize) -> u64 {
+        self.steps
+            .first()
+            .map_or(0, |&peak| peak + self.classes[class])
+    }
+
+    /// Looks for covers whose kept copies lose no more than a class; returns a bound of them.
+    fn cover_with(&mut self, class: usize) -> u64 {
+        let (top, kept) = (self.top(class), self.kept(class));
         let mut sums = vec![Sum::default()];
         self.complete(class, &sums[0]);
         for (at, &(place, price)) in kept.iter().enumerate() {
@@ -275,6 +313,167 @@ impl<'a> Search<'a> {
     }
 }
 
+/// What tells covers apart: kept copies, and rented ones at the peak.
+type Copies = (Vec<(usize, u32)>, Vec<(usize, u32)>);
+
+/// All covers that cost less than what is asked for.
+struct Every<'a> {
+    search: &'a Search<'a>,
+    /// Rent of the other steps, and their copies.
+    found: BTreeMap<Copies, (u64, Vec<&'a Sum>)>,
+    /// Sums that may still be looked at.
+    looks: usize,
+}
+
+impl<'a> Every<'a> {
+    fn cover_with(&mut self, class: usize) -> Option<()> {
+        let peaks: Vec<Vec<Sum>> = (class..self.search.classes.len())
+            .map(|largest| self.peak_rents(largest))
+            .collect::<Option<_>>()?;
+        let kept = self.search.kept(class);
+        self.extend(class, &peaks, &kept, Sum::default())
+    }
+
+    /// All sums of rented copies at the peak.
+    fn peak_rents(&mut self, class: usize) -> Option<Vec<Sum>> {
+        let (search, top) = (self.search, self.search.top(class));
+        let mut sums = vec![Sum::default()];
+        for (place, price) in search.rented(class, 0) {
+            let worthwhile = |sum: &Sum| sum.cost < search.best;
+            let more = added(&sums, place, &search.ways[place], price, top, worthwhile);
+            self.looks = self.looks.checked_sub(more.len())?;
+            sums.extend(more);
+        }
+        Some(sums)
+    }
+
+    /// Adds copies of the ways to come; tells whether all could be looked at.
+    fn extend(
+        &mut self,
+        class: usize,
+        peaks: &[Vec<Sum>],
+        ways: &[(usize, u64)],
+        mut sum: Sum,
+    ) -> Option<()> {
+        self.looks = self.looks.checked_sub(1)?;
+        let search = self.search;
+        let Some((&(place, price), rest)) = ways
+            .split_first()
+            .filter(|_| sum.supply < search.top(class))
+        else {
+            self.complete(class, peaks, &sum);
+            return Some(());
+        };
+        let way = &search.ways[place];
+        let next = rest.first().map_or(f64::INFINITY, |&(place, price)| {
+            ratio(price, search.ways[place].supply)
+        });
+        if search.least(class, &sum, next) < search.best {
+            self.extend(class, peaks, rest, sum.clone())?;
+        }
+        sum.copies.push((place, 0));
+        for copies in 1..=way.most {
+            if sum.supply >= search.top(class) {
+                break;
+            }
+            sum.supply += way.supply;
+            sum.cost = sum.cost.saturating_add(price);
+            if let Some(last) = sum.copies.last_mut() {
+                last.1 = copies;
+            }
+            if search.least(class, &sum, ratio(price, way.supply)) >= search.best {
+                break;
+            }
+            if search.least(class, &sum, next) < search.best {
+                self.extend(class, peaks, rest, sum.clone())?;
+            }
+        }
+        Some(())
+    }
+
+    /// Adds to kept copies each rent of the peak with none too many.
+    fn complete(&mut self, class: usize, peaks: &[Vec<Sum>], sum: &Sum) {
+        let search = self.search;
+        let Some(others) = (1..search.steps.len())
+            .map(|step| search.rent(class, step, sum.supply))
+            .collect::<Option<Vec<_>>>()
+        else {
+            return;
+        };
+        let rent: u64 = others.iter().map(|rent| rent.cost).sum();
+        for (largest, sums) in (class..).zip(peaks) {
+            let need = search.top(largest).saturating_sub(sum.supply);
+            let enough = |peak: &&Sum| {
+                let spare = peak.supply.checked_sub(need);
+                let least = peak
+                    .copies
+                    .iter()
+                    .map(|&(place, _)| search.ways[place].supply);
+                spare.is_some_and(|spare| least.min().is_none_or(|least| spare < least))
+            };
+            for peak in sums.iter().filter(enough) {
+                if sum.cost.saturating_add(rent).saturating_add(peak.cost) < search.best {
+                    let copies = (sum.copies.clone(), peak.copies.clone());
+                    let known = self.found.entry(copies).or_insert((rent, others.clone()));
+                    if rent < known.0 {
+                        *known = (rent, others.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Covers than which no other one takes less or as much of all hardware and rent.
+    fn unbeaten(&self) -> Vec<Cover> {
+        let ways = &self.search.ways;
+        let first_of = |place: usize| ways.iter().position(|way| way.kit == ways[place].kit);
+        let kits: Vec<usize> = (0..ways.len()).filter_map(first_of).collect();
+        let takes = |(kept, peak): &Copies| {
+            let mut of_kit = vec![0; 2 * ways.len()];
+            for &(place, copies) in kept {
+                of_kit[kits[place]] += copies;
+            }
+            for &(place, copies) in peak {
+                of_kit[ways.len() + kits[place]] += copies;
+            }
+            of_kit
+        };
+        let all: Vec<_> = self
+            .found
+            .iter()
+            .map(|(copies, (rent, others))| (takes(copies), *rent, copies, others))
+            .collect();
+        // Those that take fewer copies in all come first: none is beaten by a later one.
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|&at| (all[at].0.iter().sum::<u32>(), all[at].1));
+        let mut kept: Vec<usize> = Vec::new();
+        for at in order {
+            let (of_kit, rent, ..) = &all[at];
+            let beats = |other: &usize| {
+                let (less, cheaper, ..) = &all[*other];
+                cheaper <= rent && less.iter().zip(of_kit).all(|(less, more)| less <= more)
+            };
+            if !kept.iter().any(beats) {
+                kept.push(at);
+            }
+        }
+        kept.into_iter()
+            .map(|at| {
+                let (.., (copies, peak), others) = &all[at];
+                let at_peak = peak.iter().map(|&(place, copies)| (place, 0, copies));
+                let later = others.iter().enumerate().flat_map(|(step, rent)| {
+                    let rented = rent.copies.iter();
+                    rented.map(move |&(place, copies)| (place, step + 1, copies))
+                });
+                Cover {
+                    kept: copies.clone(),
+                    rented: at_peak.chain(later).collect(),
+                }
+            })
+            .collect()
+    }
+}
+
 fn ratio(price: u64, supply: u64) -> f64 {
     real(price) / real(supply)
 }
@@ -336,7 +535,7 @@ fn unbeaten(mut sums: Vec<Sum>, more: Vec<Sum>) -> Vec<Sum> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cheapest, Cover, Price, Way, cheapest_cover};
+    use super::{Cheapest, Cover, Price, Way, cheapest_cover, every_cover};
 
     const NO_LIMIT: u64 = u64::MAX;
 
@@ -383,6 +582,30 @@ mod tests {
         assert_eq!(found.bound, 140);
         let cover = found.cover.unwrap_or_default();
         assert_eq!((cover.kept, cover.rented), (vec![(0, 1)], vec![(1, 0, 2)]));
+    }
+
+    #[test]
+    fn every_cover_is_there_unless_it_takes_more_than_another() {
+        let ways = [kept(0, 6, 0, 100, 9), rented(1, 14, &[20, 90])];
+        let found = every_cover(&[20, 10], 0, &ways, 400).unwrap_or_default();
+        let told: Vec<_> = found
+            .iter()
+            .map(|each| (each.kept.len(), each.rented.clone()))
+            .collect();
+        let peak_and_later = vec![(1, 0, 1), (1, 1, 1)];
+        assert_eq!(told.len(), 3);
+        assert!(told.contains(&(0, vec![(1, 0, 2), (1, 1, 1)])));
+        assert!(told.contains(&(1, peak_and_later)));
+        // Two kept copies take more of them, but no rent after the peak; three take more.
+        assert!(told.contains(&(1, vec![(1, 0, 1)])));
+        assert_eq!(
+            every_cover(&[20, 10], 0, &ways, 131).map(|all| all.len()),
+            Some(1)
+        );
+        assert_eq!(
+            every_cover(&[20, 10], 0, &ways, 130).map(|all| all.len()),
+            Some(0)
+        );
     }
 
     #[test]

@@ -3,5 +3,5 @@
 mod cover;
 mod dominance;
 
-pub use self::cover::{Cheapest, Cover, Price, Way, cheapest_cover};
+pub use self::cover::{Cheapest, Cover, Price, Way, cheapest_cover, every_cover};
 pub use self::dominance::{Templates, undominated};

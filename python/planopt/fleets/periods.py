@@ -1,0 +1,141 @@
+"""Periods by themselves, each proven: a bound that knows whole hosts, and more covers.
+
+The bound of `planopt.fleets.cover` prices limits: it shares out by fractions what is
+owned and what a quota leaves. A period by itself is small enough to be proven, with its
+limits in whole copies. There a copy of a kit costs what is saved by acquiring it one
+period later; over all periods no more than it costs, so that what the periods cost at
+least together the whole costs at least.
+
+A period is proven by its covers: no answer that is cheaper than a known one has a cover
+that costs more, at the prices of the bound, than the cheapest one and the room between
+bound and answer. All of these are found, and the best choice among them is the best.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from planopt.fleets.cover import Cover, Master, Prices, cheapest, every, generate
+from planopt.fleets.problem import Fleet, Kit, Purchase
+from planopt.procurement.solver import Effort, Solver
+
+NO_LIMIT = 2**62
+
+FIRST_ROOM = 256
+"""Which part of the bound the room is at first: an answer found there tells how much of
+it is needed."""
+GROWING = 4
+LOOKS = 6
+"""How often covers are looked for, at most: in so many times the room where the answer
+asks for it, in half of it where they are too many; then less is proven."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What no answer costs less than, and covers that a good one is of."""
+
+    bound_cents: int
+    covers: tuple[Cover, ...]
+
+
+def settle_periods(
+    fleet: Fleet,
+    solver: Solver,
+    known: Iterable[Cover],
+    deadline: float,
+    effort: Effort,
+) -> Settled:
+    """Settle each period by itself, from known covers."""
+    known = tuple(known)
+    bound, covers = 0, []
+    for period in fleet.periods:
+        there = [_moved(each, 0) for each in known if each.period == period]
+        settled = _settle(_alone(fleet, period), solver, there, deadline, effort)
+        bound += settled.bound_cents
+        covers += [_moved(each, period) for each in settled.covers]
+    return Settled(bound, tuple(covers))
+
+
+def _settle(
+    fleet: Fleet,
+    solver: Solver,
+    known: Iterable[Cover],
+    deadline: float,
+    effort: Effort,
+) -> Settled:
+    """Prove the best choice of one period, as far as its covers can be told."""
+    generated = generate(fleet, solver, known, deadline)
+    least, covers = generated.bound_cents, generated.master.covers
+    bound, room, too_many = least, 1 + least // FIRST_ROOM, False
+    for _ in range(LOOKS):
+        found = _within(fleet, generated.prices, room)
+        if found is None:
+            room, too_many = room // 2, True
+            continue
+        covers = [*dict.fromkeys([*covers, *found])]
+        master = Master(fleet, covers, relaxing=True)
+        left = max(0.0, deadline - time.monotonic())
+        best = solver.solve(master.model, left, effort=effort)
+        if best.objective is None:
+            break
+        bound = max(bound, min(best.bound or 0, least + room))
+        if too_many or best.objective <= least + room:
+            break
+        room = min(best.objective - least, GROWING * room)
+    return Settled(bound, tuple(covers))
+
+
+def _within(fleet: Fleet, prices: Prices, room: int) -> list[Cover] | None:
+    """Find the covers that cost no more than the cheapest of their demand and so much.
+
+    None if there are too many.
+    """
+    found: list[Cover] = []
+    for stream, asked in enumerate(fleet.streams):
+        for period in asked.active:
+            least, _ = cheapest(fleet, stream, period, prices, NO_LIMIT)
+            covers = every(fleet, stream, period, prices, least + room + 1)
+            if covers is None:
+                return None
+            found += covers
+    return found
+
+
+def _alone(fleet: Fleet, period: int) -> Fleet:
+    """Return a period as a question of its own."""
+    return replace(
+        fleet,
+        streams=tuple(
+            replace(each, periods=each.periods[period : period + 1])
+            for each in fleet.streams
+        ),
+        kits=tuple(_at_price_of(each, period) for each in fleet.kits),
+        containers=tuple(
+            replace(each, charge_cents=each.charge_cents // len(fleet.periods))
+            for each in fleet.containers
+        ),
+    )
+
+
+def _at_price_of(kit: Kit, period: int) -> Kit:
+    """Charge for a copy what is saved by acquiring it one period later.
+
+    From each period on these come to no more than the charge of that period.
+    """
+    if kit.way == "rent":
+        return kit
+    ahead = [*accumulate(kit.charge_cents, min), 0]
+    return replace(kit, charge_cents=(ahead[period] - ahead[period + 1],))
+
+
+def _moved(cover: Cover, period: int) -> Cover:
+    """Return a cover in another period."""
+    copies = cover.purchase
+    moved = Purchase(
+        deployed={(place, period): n for (place, _), n in copies.deployed.items()},
+        rented={(place, period, s): n for (place, _, s), n in copies.rented.items()},
+    )
+    return replace(cover, period=period, purchase=moved)
