@@ -70,14 +70,6 @@ class Subject(Protocol[QuestionT, BuildT, PlanT]):
     ) -> tuple[QuestionT, Purchase, BuildT] | None:
         """Lay out what keeps its promises, if anything is known to."""
 
-    def or_chain(
-        self,
-        question: QuestionT,
-        purchase: Purchase,
-        settled: tuple[QuestionT, Purchase, BuildT] | None,
-    ) -> tuple[QuestionT, Purchase, BuildT] | None:
-        """Take a chain of unlike cards in its place where that is cheaper."""
-
     def plan(self, question: QuestionT, purchase: Purchase, chosen: BuildT) -> PlanT:
         """Put a purchase into a plan, without what needs further questions."""
 
@@ -150,7 +142,6 @@ def _answer(
     else:
         steps.at("no purchase: what would help", is_counted=False)
     settled = subject.settled(question, purchase)
-    settled = subject.or_chain(question, purchase, settled)
     if settled is None:
         return subject.infeasible(question, purchase)
     asked = question
@@ -194,6 +185,13 @@ class Serving:
     def settled(
         self, question: ServingQuestion, purchase: Purchase
     ) -> tuple[ServingQuestion, Purchase, Build] | None:
+        """Lay a purchase out, or a chain of unlike cards where that is cheaper."""
+        like = self._of_like_cards(question, purchase)
+        return or_chain(question, purchase, like and Choice(*like))
+
+    def _of_like_cards(
+        self, question: ServingQuestion, purchase: Purchase
+    ) -> tuple[ServingQuestion, Purchase, Build] | None:
         """Lay a purchase out; where latencies are promised, what is shown to hold."""
         if question.problem.percentile is not None:
             choice = settled(question, purchase)
@@ -206,15 +204,6 @@ class Serving:
         if not purchase.counts:
             return None
         return question, purchase, question.bought(purchase)
-
-    def or_chain(
-        self,
-        question: ServingQuestion,
-        purchase: Purchase,
-        settled: tuple[ServingQuestion, Purchase, Build] | None,
-    ) -> tuple[ServingQuestion, Purchase, Build] | None:
-        """Take a chain of unlike cards in its place where that is cheaper."""
-        return or_chain(question, purchase, settled and Choice(*settled))
 
     def plan(
         self, question: ServingQuestion, purchase: Purchase, chosen: Build
@@ -297,7 +286,7 @@ class Serving:
     def _held(self, question: ServingQuestion, reach: float) -> Build | None:
         """Find what is held, where that is found in time; first within `reach`."""
         question.first_cap_usd = reach
-        found = self.settled(question, question.buy())
+        found = self._of_like_cards(question, question.buy())
         if found is None:
             return None
         _, purchase, build = found
@@ -414,15 +403,6 @@ def _alternatives(
 
 class Training:
     """The subject of `planopt train`."""
-
-    def or_chain(
-        self,
-        question: TrainingQuestion,  # noqa: ARG002 - of serving alone
-        purchase: Purchase,  # noqa: ARG002
-        settled: tuple[TrainingQuestion, Purchase, TrainingBuild] | None,
-    ) -> tuple[TrainingQuestion, Purchase, TrainingBuild] | None:
-        """Take what there is: what is searched for a run has cards of one kind."""
-        return settled
 
     def read(self, asked: Asked, catalog: Catalog, solver: Solver) -> TrainingQuestion:
         """Read a question."""

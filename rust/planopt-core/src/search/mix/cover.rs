@@ -325,7 +325,7 @@ struct Every<'a> {
     looks: usize,
 }
 
-impl<'a> Every<'a> {
+impl Every<'_> {
     fn cover_with(&mut self, class: usize) -> Option<()> {
         let peaks: Vec<Vec<Sum>> = (class..self.search.classes.len())
             .map(|largest| self.peak_rents(largest))
