@@ -412,10 +412,11 @@ def test_periods_by_themselves_bound_all_answers_and_one_alone_is_proven(
         known = covers_of(fleet, start.purchase(outcome.values))
     deadline = time.monotonic() + TIME_LIMIT
     effort = Effort(relaxing=True)
+    known = tuple(known)
     settled = settle_periods(fleet, solvers[0], known, deadline, effort)
     assert best.objective is not None
     assert settled.bound_cents <= best.objective
-    master = Master(fleet, settled.covers)
+    master = Master(fleet, tuple(dict.fromkeys([*known, *settled.covers])))
     chosen = solvers[0].solve(master.model, TIME_LIMIT)
     assert not shortfalls(fleet, master.purchase(chosen.values))
     if len(fleet.periods) == 1 and not any(each.way == "rent" for each in fleet.kits):

@@ -14,9 +14,11 @@ bound and answer. All of these are found, and the best choice among them is the 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from operator import itemgetter
 
 from planopt.fleets.cover import Cover, Master, Prices, cheapest, every, generate
 from planopt.fleets.problem import Fleet, Kit, Purchase
@@ -75,16 +77,20 @@ def _settle(
         if found is None:
             room, too_many = room // 2, True
             continue
-        covers = [*dict.fromkeys([*covers, *found])]
-        master = Master(fleet, covers, relaxing=True)
+        covers = found
+        master = Master(fleet, _unbeaten(fleet, covers), relaxing=True)
         left = max(0.0, deadline - time.monotonic())
         best = solver.solve(master.model, left, effort=effort)
-        if best.objective is None:
+        if best.status == "unknown":
             break
-        bound = max(bound, min(best.bound or 0, least + room))
-        if too_many or best.objective <= least + room:
+        proven = least + room if best.bound is None else best.bound
+        bound = max(bound, min(proven, least + room))
+        needed = GROWING * room
+        if best.objective is not None:
+            needed = min(needed, best.objective - least)
+        if too_many or needed <= room:
             break
-        room = min(best.objective - least, GROWING * room)
+        room = needed
     return Settled(bound, tuple(covers))
 
 
@@ -102,6 +108,39 @@ def _within(fleet: Fleet, prices: Prices, room: int) -> list[Cover] | None:
                 return None
             found += covers
     return found
+
+
+def _unbeaten(fleet: Fleet, covers: Sequence[Cover]) -> list[Cover]:
+    """Leave out of a period what costs more than another and uses no less.
+
+    Of what is scarce alone: limits count only if all demands can exceed them together.
+    """
+    charges = {(kit, 0): sum(each.charge_cents) for kit, each in enumerate(fleet.kits)}
+    of_demand = defaultdict(list)
+    for cover in covers:
+        there, uses = cover.at_peak, Counter[str]()
+        for counts in (there.deployed, there.rented):
+            for key, copies in counts.items():
+                for name, amount in fleet.uses[key[0]].items():
+                    uses[name] += amount * copies
+        cents = cover.price_cents(fleet, Prices(charges, {}))
+        of_demand[cover.demand].append((cents, uses, cover))
+    given = {name for each in fleet.containers for name in each.gives}
+    scarce = [
+        name
+        for name, limit in fleet.limits.items()
+        if name in given
+        or limit < sum(max(u[name] for _, u, _ in each) for each in of_demand.values())
+    ]
+    kept = []
+    for each in of_demand.values():
+        best: list[list[int]] = []
+        for _, uses, cover in sorted(each, key=itemgetter(0)):
+            mine = [uses[name] for name in scarce]
+            if not any(all(map(int.__le__, other, mine)) for other in best):
+                best.append(mine)
+                kept.append(cover)
+    return kept
 
 
 def _alone(fleet: Fleet, period: int) -> Fleet:

@@ -276,7 +276,7 @@ class Purchase:
     """Copies of a template rented in the hours of a step: (template, period, step)."""
     containers: Mapping[int, int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def spelling(self) -> tuple[tuple[object, ...], ...]:
         """All of it in one order, by which equal costs are told apart."""
         parts = (self.acquired, self.deployed, self.rented, self.containers)
