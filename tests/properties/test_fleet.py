@@ -404,15 +404,14 @@ def test_periods_by_themselves_bound_all_answers_and_one_alone_is_proven(
 ) -> None:
     best = solvers[0].solve(Mix(fleet).model, TIME_LIMIT)
     assume(best.objective is not None)
-    known = covers_of(fleet, Mix(fleet).purchase(best.values))
+    known = [*covers_of(fleet, Mix(fleet).purchase(best.values))]
     if late:  # Begin with what is dear.
         start = Selection(fleet, 4)
         outcome = solvers[0].solve(start.model, TIME_LIMIT)
         assume(outcome.values)
-        known = covers_of(fleet, start.purchase(outcome.values))
+        known = [*covers_of(fleet, start.purchase(outcome.values))]
     deadline = time.monotonic() + TIME_LIMIT
     effort = Effort(relaxing=True)
-    known = tuple(known)
     settled = settle_periods(fleet, solvers[0], known, deadline, effort)
     assert best.objective is not None
     assert settled.bound_cents <= best.objective

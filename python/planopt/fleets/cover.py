@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
+from msgspec import structs
+
 from planopt._native import cheapest_cover, every_cover
 from planopt.fleets.problem import Fleet, Purchase, cost_cents
 from planopt.fleets.programme import Programme
@@ -234,7 +236,7 @@ class Master(Programme):
             most if place in self._covers else upper
             for place, upper in enumerate(self.uppers)
         )
-        return replace(self.model, uppers=tuple(uppers))
+        return structs.replace(self.model, uppers=tuple(uppers))
 
     def prices(self, duals: Sequence[float]) -> Prices:
         """Read prices from the duals of the rows, rounded down."""
