@@ -6,8 +6,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from planopt.catalog.open import LIMITED_TO
 from planopt.documents.explanations import Alternative, TrainingAlternative
 from planopt.documents.parts import NotConsidered
@@ -402,16 +400,6 @@ def _verdict(problem: TrainingProblem, days: float | None, price: float | None) 
 # --- What was not considered ----------------------------------------------------------
 
 
-class _LeftOut(msgspec.Struct, frozen=True):
-    """Accelerators, and at last offers, by what keeps them out."""
-
-    licence: tuple[str, ...]
-    price: tuple[str, ...]
-    power: tuple[str, ...]
-    host: tuple[str, ...]
-    class_: tuple[str, ...] = msgspec.field(name="class")
-
-
 _BOUGHT: Final = {
     "licence": ("licence forbids data centers", "leave out --datacenter"),
     "price": ("no price {condition}", "--price ID=USD, or --procurement rent"),
@@ -485,14 +473,16 @@ def not_considered(question: AnyQuestion) -> tuple[NotConsidered, ...]:
         asked.append({"hardware": hardware})
     if problem.rents:
         asked.append({"hardware": hardware, "rent": rent})
-    every = [question.catalog.ask("left_out", one, _LeftOut) for one in asked]
+    # Accelerators, and at last offers, by what keeps them out.
+    names_by_what = dict[str, tuple[str, ...]]
+    every = [question.catalog.ask("left_out", one, names_by_what) for one in asked]
     first, *more = every
     # What can be rented is considered where both are open.
-    kept = [{name for names in _names(each) for name in names} for each in more]
+    kept = [{name for what in _BOUGHT for name in each[what]} for each in more]
     reasons = _RENTED if problem.procurement == "rent" else _BOUGHT
     told: dict[tuple[str, str], list[str]] = {}
-    for names, reason in zip(_names(first), reasons.values(), strict=True):
-        left = [name for name in names if all(name in out for out in kept)]
+    for what, reason in reasons.items():
+        left = [name for name in first[what] if all(name in out for out in kept)]
         told.setdefault(reason, []).extend(left)
     unmeasured = problem.left_out
     if problem.accelerators:
@@ -517,7 +507,7 @@ def not_considered(question: AnyQuestion) -> tuple[NotConsidered, ...]:
         }
     return (
         *accelerators,
-        *_of_classes(problem.provider_classes, every[-1].class_),
+        *_of_classes(problem.provider_classes, every[-1]["class"]),
         *(each for each, is_so in applies.items() if is_so),
     )
 
@@ -541,7 +531,3 @@ def _of_classes(
             why=f"{others} machines",
             help="--provider-class any",
         )
-
-
-def _names(left: _LeftOut) -> Iterator[tuple[str, ...]]:
-    yield from (left.licence, left.price, left.power, left.host)

@@ -13,7 +13,13 @@ from msgspec.structs import replace as with_changes
 
 from planopt.catalog.open import Catalog
 from planopt.catalog.quality import cost_in_quality, quality_of
-from planopt.documents.evaluation import Memory, Percentiles, UnderLoad, answering
+from planopt.documents.evaluation import (
+    Deployment,
+    Memory,
+    Percentiles,
+    UnderLoad,
+    answering,
+)
 from planopt.documents.explanations import Sensitivity
 from planopt.documents.parts import BomLine, PlanWarning
 from planopt.documents.training import TrainingMemory
@@ -380,21 +386,12 @@ def _under_its_load(
 
 def _most_requests(question: ServingQuestion, chosen: Build, hits: float) -> float:
     """Give the requests per second with every place taken, by the closed form."""
-    problem = question.problem
-    load = problem.whole_load
+    load = question.problem.whole_load
     if load is None:
         return 0.0
-    load = with_changes(load, prefix_hit_rate=hits)
-    each_full = (
-        estimated(
-            question.catalog,
-            configuration_of(question.problem, each),
-            load.of_users(each.users),
-            engine=problem.asked["scheduler"],
-        )
-        for each in chosen.deployments
-    )
-    return sum(full.requests_per_second for full in each_full if full is not None)
+    whole = with_changes(load, prefix_hit_rate=hits)
+    full = _estimates(question, chosen, lambda each: whole.of_users(each.users))
+    return sum(each.requests_per_second for each in full)
 
 
 def _single_user(question: ServingQuestion, chosen: Build, hits: float) -> str | None:
@@ -409,14 +406,19 @@ def _single_user(question: ServingQuestion, chosen: Build, hits: float) -> str |
         ),
         prefix_hit_rate=hits,
     )
-    found = [
-        estimated(
-            question.catalog,
-            configuration_of(question.problem, each),
-            alone,
-            engine=problem.asked["scheduler"],
-        )
-        for each in chosen.deployments
-    ]
-    waits = [each.ttft_seconds.mean or 0.0 for each in found if each is not None]
+    found = _estimates(question, chosen, lambda _: alone)
+    waits = [each.ttft_seconds.mean or 0.0 for each in found]
     return f"TTFT of a single user {_three(max(waits))} s" if waits else None
+
+
+def _estimates(
+    question: ServingQuestion, chosen: Build, load: Callable[[Deployment], Load]
+) -> Iterator[Latencies]:
+    """Estimate each deployment under a load of its own, where that can be done."""
+    problem = question.problem
+    for each in chosen.deployments:
+        asked = configuration_of(problem, each)
+        engine = problem.asked["scheduler"]
+        found = estimated(question.catalog, asked, load(each), engine=engine)
+        if found is not None:
+            yield found
