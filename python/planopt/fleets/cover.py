@@ -15,6 +15,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import itemgetter
 
 from msgspec import structs
@@ -72,7 +73,7 @@ class Cover:
         """Whose demand: the stream's, in the period."""
         return self.stream, self.period
 
-    @property
+    @cached_property
     def at_peak(self) -> Purchase:
         """What is at work at the peak."""
         rented = self.purchase.rented.items()

@@ -11,6 +11,7 @@ of a selection, a cover, a single copy. So all of them cost and use what is said
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -212,9 +213,16 @@ class Fleet:
 
     def rent_cents(self, template: int, period: int, step: int) -> int:
         """Rent of a copy for the hours of a step, rounded up to a cent."""
-        hours = self.hours(template, period, step)
-        exact = self.kit_of(template).micro_usd_per_hour * hours / MICRO_USD_PER_CENT
-        return -(-exact.numerator // exact.denominator)
+        key = template, period, step
+        if key not in self._rents:
+            rate = self.kit_of(template).micro_usd_per_hour
+            self._rents[key] = math.ceil(rate * self.hours(*key) / MICRO_USD_PER_CENT)
+        return self._rents[key]
+
+    @cached_property
+    def _rents(self) -> dict[tuple[int, int, int], int]:
+        """Rents that were asked for already."""
+        return {}
 
     def only(self, templates: Sequence[int]) -> Fleet:
         """Return the same question with only some of its templates."""
