@@ -178,7 +178,7 @@ peers: ## Ten questions beside another tool: PEER= its executable (some ten minu
 soak: ## A million evaluations and ten thousand questions on a hundred threads (hours)
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.soak
 
-mutants: ## SHARD=1/20 of two hundred formulas changed by SEED=2026: whether tests notice (an hour a shard; needs cargo-mutants)
+mutants: ## Two hundred formulas changed by SEED=2026, or SHARD=1/20 of them: whether tests notice (an hour in all; needs cargo-mutants)
 	$(BIN)/pip install --quiet 'cosmic-ray>=8.4'
 	command -v cargo-mutants >/dev/null || cargo install --quiet --locked cargo-mutants
 	PYTHONPATH=studies:python $(BIN)/python -m planopt_studies.mutants $(if $(SHARD),--shard $(SHARD)) $(if $(SEED),--seed $(SEED))

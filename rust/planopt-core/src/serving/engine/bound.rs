@@ -78,15 +78,7 @@ pub fn most_per_second(
             crossing((0.0, alone - most), (places, longer(places)), longer)
         }
     };
-    // One number is best, and what is carried falls to both sides of it.
-    let coarse = climbed((sequences, carried(sequences)), 1.0 / COARSE, 1.0, carried);
-    let down = climbed(coarse, 1.0 / APART, 1.0, carried);
-    let best = if down.0 < coarse.0 {
-        down
-    } else {
-        climbed(coarse, APART, sequences, carried)
-    };
-    reads.min(micro_batches * best.1)
+    reads.min(micro_batches * highest(sequences, carried).1)
 }
 
 /// The same by two steps, whatever a token then takes, if the more decode the less each takes of a step:
@@ -195,6 +187,18 @@ fn crossing(
     high
 }
 
+/// Where the most is carried, up to so many sequences: one number is best, and what is carried falls to
+/// both sides of it.
+fn highest(most: f64, carried: impl Fn(f64) -> f64) -> (f64, f64) {
+    let coarse = climbed((most, carried(most)), 1.0 / COARSE, 1.0, &carried);
+    let down = climbed(coarse, 1.0 / APART, 1.0, &carried);
+    if down.0 < coarse.0 {
+        down
+    } else {
+        climbed(coarse, APART, most, &carried)
+    }
+}
+
 /// The best of numbers of sequences that are `apart`, from a known one on to the last before `end`: it
 /// ends where they get worse.
 fn climbed(mut best: (f64, f64), apart: f64, end: f64, carried: impl Fn(f64) -> f64) -> (f64, f64) {
@@ -213,7 +217,7 @@ fn climbed(mut best: (f64, f64), apart: f64, end: f64, carried: impl Fn(f64) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{APART, CLOSE, climbed, crossing};
+    use super::{APART, CLOSE, crossing, highest};
     use proptest::prelude::*;
 
     proptest! {
@@ -228,12 +232,9 @@ mod tests {
         }
 
         #[test]
-        fn the_top_of_a_hill_is_climbed_from_both_sides(top in 1.0..512.0_f64, from in 1.0..512.0_f64) {
-            let hill = |at: f64| -(at / top).ln().powi(2);
-            let known = (from, hill(from));
-            let down = climbed(known, 1.0 / APART, 1.0, hill);
-            let best = if down.0 < from { down } else { climbed(known, APART, 512.0, hill) };
-            prop_assert!((best.0 / top).ln().abs() <= APART.ln(), "{best:?} {top}");
+        fn the_top_of_a_hill_is_found_up_to_the_most(top in 1.0..512.0_f64, most in 1.0..512.0_f64) {
+            let best = highest(most, |at| -(at / top).ln().powi(2));
+            prop_assert!((best.0 / top.min(most)).ln().abs() <= APART.ln(), "{best:?} {top}");
         }
     }
 }

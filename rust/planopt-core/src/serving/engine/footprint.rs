@@ -142,3 +142,18 @@ fn read_at_best(hashed: &Hashed, prompts: &[u32]) -> [f64; 3] {
     }
     [work, read, found / f64::max(count, 1.0)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Footprint;
+    use crate::load::Hashed;
+
+    #[test]
+    fn two_prompts_that_begin_alike_share_what_they_begin_with() {
+        let pieces = vec![vec![1, 2, 3], vec![1, 2, 4]];
+        let found = Footprint::of(&Hashed { tokens: 4, pieces }, &[12, 12]);
+        // 12 tokens are read, each looks at 6 others on average; then 4 that look at 8 and at 2.
+        let attended = (12.0 * 6.0 + 4.0 * 10.0) / 16.0;
+        assert_eq!((found.attended, found.in_common), (attended, 8.0 / 2.0));
+    }
+}
