@@ -133,6 +133,48 @@ def test_both_pools_are_launched(plan: planopt.Plan) -> None:
     assert {"prefill.sh", "decode.sh"} <= set(files)
 
 
+def _bound(beats: float, **options: Any) -> pools._Found:
+    """Bound two pools for a question, with so many dollars to beat."""
+    with Solver() as solver:
+        read = Asked.by_user("solve", options)
+        question = Serving().read(read, open_catalog(), solver)
+        request = pools._request(question.catalog, question.problem, beats)
+        return question.catalog.ask("search_pools", request, pools._Found, 120.0)
+
+
+MANY: dict[str, Any] = {
+    "model": "llama-3.1-70b",
+    "weights": "fp8",
+    "accelerators": "l40s,mi300x",
+    "request_rate": "5/s",
+    "isl": 1000,
+    "osl": 1000,
+    "ttft": "500ms",
+    "target": "20tok/s",
+    "percentile": "p50",
+    "datacenter": True,
+}
+"""Of `make sixty`: by rates alone two pools might cost $239,819."""
+
+
+def test_runs_refuse_no_two_pools_that_hold() -> None:
+    asked = {**QUESTION, "concurrency": 128}
+    plan = planopt.solve(**asked)
+    assert plan.transfer is not None
+    assert sum(each.hardware.hosts or 0 for each in plan.deployments) == 1
+    held = plan.price_usd
+    assert held is not None
+    found = _bound(1.2 * held, **asked)
+    assert found.bound is not None
+    assert found.bound <= held
+
+
+def test_runs_refuse_two_pools_that_rates_let_pass() -> None:
+    plan = planopt.solve(**MANY)
+    assert plan.status == "optimal"
+    assert plan.pools_bound_usd == plan.price_usd
+
+
 def _chosen() -> tuple[Choice, TwoPools]:
     """Settle a question by one pool, and find the best two."""
     asked = {"model": "llama-3.1-8b", "accelerators": "l40s", "ttft": "1s"}
@@ -162,19 +204,24 @@ def test_the_gap_is_to_the_lower_of_both_bounds() -> None:
     question = choice.question
     question.started = math.inf
 
-    def bounded(one: float | None, other: float | None, *, of_two: bool) -> Purchase:
+    def bounded(
+        one: float | None, other: float | None, *, of_two: bool, shown: float = 0.0
+    ) -> Purchase:
         bound = None if one is None else round(one * price * 1e6)
         purchase = Purchase("optimal", bound_micro_usd=bound, counts={0: 1})
         known = choice._replace(purchase=purchase)
         least = None if other is None else other * price
         build = replace(choice.build, summary="two") if of_two else choice.build
-        found = two._replace(build=build, bound=least)
+        found = two._replace(build=build, bound=least, shown=shown * price)
         return pools._bounded(question, found, known, build)
 
     for of_two in (False, True):
         below = bounded(1.2, 0.6, of_two=of_two)
         assert below.gap == pytest.approx(0.4)
         assert (below.status, below.why) == ("feasible", "space")
+        # What may be cheaper cannot be told from what is late.
+        assert bounded(1.2, 0.6, of_two=of_two, shown=1.1).why == "edge"
+        assert bounded(0.7, 0.6, of_two=of_two, shown=1.1).why == "space"
         assert bounded(0.7, 0.9, of_two=of_two).gap == pytest.approx(0.3)
         assert bounded(1.2, 1.1, of_two=of_two).status == "optimal"
         for unknown in ((None, 1.1), (1.1, None)):
@@ -246,8 +293,10 @@ def test_of_all_formats_that_may_be_none_of_two_pools_is_better(
 
     found = pools._found
 
-    def unknown_in_16_bits(question: Any, problem: Any) -> pools._Found:
-        told = found(question, problem)
+    def unknown_in_16_bits(
+        question: Any, problem: Any, beats: float | None
+    ) -> pools._Found:
+        told = found(question, problem, beats)
         return told if problem.weights == "int4" else pools._Found(best=None)
 
     monkeypatch.setattr(pools, "_found", unknown_in_16_bits)

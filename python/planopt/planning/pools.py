@@ -34,6 +34,8 @@ FINAL_SEED = 11
 LEAST_SHARE = 0.1
 """Of the time limit, what their search has however long one pool took: without a bound
 of theirs nothing is known of the gap."""
+SHARE_OF_SEARCH = 0.5
+"""Of what is left of it: what is found is simulated after that."""
 AIMS = ("cheapest", "throughput", "cost-per-token")
 """Objectives that two pools are searched for."""
 
@@ -43,7 +45,9 @@ class _Found(Struct):
 
     best: Disaggregated | None
     build: Build | None = None
+    is_left: bool = False  # By runs of the core
     bound: float | None = None
+    shown: float | None = None
 
 
 def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPools:
@@ -55,6 +59,7 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
     """
     # Without the care that simulations have taught.
     problem = question.about(ttft_margin=1.0, tpot_margin=1.0).problem
+    beats = None
     if not _is_asked(problem):
         return NO_POOLS
     published = question.catalog.model(problem.model).weights
@@ -63,55 +68,69 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
         if problem.objective == "cheapest":
             known = _money(chosen, problem) * (_reach(question) or math.inf)
+            beats = known if known < math.inf else None
             most = min(MUCH_DEARER * known, problem.budget_usd or math.inf)
             problem = replace(problem, budget_usd=most if most < math.inf else None)
     others = sorted(formats - {problem.weights or published})
     best = NO_POOLS
     for attempt in range(ATTEMPTS):
-        found = _found(question, problem)
+        found = _found(question, problem, None if attempt else beats)
         if not attempt:
-            bound = _of_all(question, problem, found.bound, others)
-            best = best._replace(bound=bound)
+            bound, shown = _of_all(question, problem, beats, found, others)
+            best = best._replace(bound=bound, shown=shown)
         if found.best is None or found.build is None or not question.seconds_left:
             break
         asked = question.about(weights=problem.weights)
-        build = simulated_build(asked, found.build)
-        violations = missed(asked.problem, build)
+        build, violations = found.build, {}
+        if not found.is_left:
+            build = simulated_build(asked, build)
+            violations = missed(asked.problem, build)
         # What costs more is not bought, however well it does: it is told beside.
         is_cheaper = chosen is None or _money(build, problem) < _money(chosen, problem)
-        if not violations and (is_cheaper or problem.objective != "cheapest"):
+        is_worth_it = is_cheaper or problem.objective != "cheapest"
+        if found.is_left or (is_worth_it and not violations):
             final = Trial(FINAL_REQUESTS, FINAL_SEED)
-            build = simulated_build(asked, found.build, final)
+            build = simulated_build(asked, build, final)
             violations = missed(asked.problem, build)
         told = _told(question.catalog, found.best, build, in_time=not violations)
         best = best._replace(told=told, build=None if violations else build)
         if not violations or not question.seconds_left:
             break
-        problem = replace(problem, **narrower(problem, violations))
+        if not found.is_left:
+            problem = replace(problem, **narrower(problem, violations))
     return best
 
 
-def _found(question: ServingQuestion, problem: Problem) -> _Found:
+def _found(
+    question: ServingQuestion, problem: Problem, beats: float | None
+) -> _Found:
     least = LEAST_SHARE * question.problem.time_limit_seconds
-    request = _request(question.catalog, problem)
-    left = max(least, question.seconds_left)
+    request = _request(question.catalog, problem, beats)
+    left = max(least, SHARE_OF_SEARCH * question.seconds_left)
     return question.catalog.ask("search_pools", request, _Found, left)
 
 
 def _of_all(
     question: ServingQuestion,
     problem: Problem,
-    bound: float | None,
+    beats: float | None,
+    first: _Found,
     others: Sequence[str],
-) -> float | None:
-    """Return what no pools are better than in other formats, too, if that is known."""
+) -> tuple[float | None, float | None]:
+    """Return what no pools are better than in other formats, too, if that is known.
+
+    Then what none costs less than that are shown to hold.
+    """
     loosest = max if problem.objective == "throughput" else min
+    bound, shown = first.bound, first.shown
     for other in others:
         if bound is None:
             break
-        found = _found(question, replace(problem, weights=other)).bound
-        bound = None if found is None else loosest(bound, found)
-    return bound
+        found = _found(question, replace(problem, weights=other), beats)
+        bound = None if found.bound is None else loosest(bound, found.bound)
+        if shown is not None:
+            shown = None if found.shown is None else min(shown, found.shown)
+    return bound, shown
 
 
 def better_of(
@@ -189,6 +208,11 @@ def _bounded(
         least = math.floor(two.bound / reach * MICRO_USD)
         bound = min(price, least, known.bound_micro_usd)
         gap = (price - bound) / price if price else 0.0
+        is_one_left = known.bound_micro_usd < price and known.why != "edge"
+        least = math.floor((two.shown or 0.0) / reach * MICRO_USD)
+        if purchase.why is None and least >= price and not is_one_left:
+            # What may be cheaper cannot be told from what is late.
+            unknown = change(unknown, why="edge")
     else:
         return unknown
     if gap == 0:
@@ -222,7 +246,9 @@ def _is_asked(problem: Problem) -> bool:
     )
 
 
-def _request(catalog: Catalog, problem: Problem) -> dict[str, object]:
+def _request(
+    catalog: Catalog, problem: Problem, beats: float | None
+) -> dict[str, object]:
     asked = sought(problem, problem.weights)
     search = asked["search"]
     return {
@@ -240,6 +266,7 @@ def _request(catalog: Catalog, problem: Problem) -> dict[str, object]:
             "context_ranks": search["context_ranks"],
             "allow_odd": search["allow_odd"],
             "requests_per_second": problem.requests_per_second,
+            "beats": beats,
             "has_errors": problem.assumptions == DEFAULT_ASSUMPTIONS,
         },
     }

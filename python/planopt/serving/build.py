@@ -78,6 +78,8 @@ class TwoPools(NamedTuple):
     """The same as a plan has it, where it keeps the promises."""
     bound: float | None = None
     """Dollars that all cost at least, or tokens per second that none exceeds."""
+    shown: float | None = None
+    """Dollars that all cost at least that runs show to hold."""
     beaten: Build | None = None
     """One pool that they are better than, where they are the plan."""
 

@@ -83,6 +83,8 @@ pub struct PoolsOptions {
     pub allow_odd: bool,
     /// Requests per second, where a rate is asked for.
     pub requests_per_second: Option<f64>,
+    /// What one pool is known to do by what they are best at: nothing that is no better need be refused.
+    pub beats: Option<f64>,
     /// Whether errors of predictions under these assumptions are known.
     #[serde(default)]
     pub has_errors: bool,
@@ -93,11 +95,15 @@ pub struct PoolsOptions {
 pub struct PoolsSearchAnswer {
     /// The best; none if no two pools do what is asked.
     pub best: Option<PoolsAnswer>,
+    /// Whether short runs have not refused it, whatever the closed form says.
+    pub is_left: bool,
     /// The same as a plan has it.
     pub build: Option<Build>,
     /// What none is better than: dollars that all cost at least, or tokens per second that none
     /// exceeds; none where that is not known.
     pub bound: Option<f64>,
+    /// Dollars that all cost at least that runs show to hold.
+    pub shown: Option<f64>,
     /// Layouts of a pool that were asked about.
     pub sides: usize,
     /// Pairs of them that were matched.
@@ -153,6 +159,8 @@ pub fn find_pools(
         transformer: &transformer,
         question: &question,
         goal: &goal,
+        load: &request.load,
+        beats: search.beats,
         demand: &demand,
         assumptions: &assumptions,
         accelerators: search.max_accelerators,
@@ -173,7 +181,9 @@ pub fn find_pools(
             .map(|best| context.build(best))
             .transpose()?,
         best: found.best.map(|best| answer(&best, &asked, &request.model)),
+        is_left: found.is_left,
         bound: found.bound,
+        shown: found.shown,
         sides: found.sides,
         pairs: found.pairs,
         weights: question.formats.weights.name(),

@@ -10,8 +10,8 @@ use crate::parallel::Batching;
 use crate::quantity::real;
 use crate::serving::Replica;
 use crate::serving::engine::{
-    EngineLimits, Estimate, Estimator, Keeping, ReplicaSteps, StepTime, StepWork, Turns, limits,
-    most_at_all, most_in_time, most_per_second,
+    EngineLimits, Estimate, Estimator, Keeping, ReplicaSteps, StepTime, StepWork, Traffic, Turns,
+    alone_in_time, limits, most_at_all, most_in_time, most_per_second,
 };
 
 /// What a layout supplies within its latencies.
@@ -161,13 +161,44 @@ fn most_tokens(steps: &ReplicaSteps, limits: &EngineLimits, latency: &LatencyGoa
     let tpot = latency.tpot.map(|most| room * most);
     let stable = most_per_second(steps, limits, &latency.traffic, tpot);
     let in_time = match (latency.ttft, latency.at) {
-        (Some(ttft), Statistic::Percentile(share)) if latency.is_poisson() && stable > 0.0 => {
-            let promise = (BEYOND * ttft, 1.0 - share);
-            most_in_time(steps, limits, &latency.traffic, promise)
+        (Some(ttft), Statistic::Percentile(share)) if stable > 0.0 => {
+            let (traffic, promise) = (&latency.traffic, (BEYOND * ttft, 1.0 - share));
+            if latency.is_poisson() {
+                most_in_time(steps, limits, traffic, promise)
+            } else if finds(traffic) || alone_in_time(steps, limits, traffic, promise) {
+                f64::INFINITY
+            } else {
+                0.0
+            }
         }
         _ => f64::INFINITY,
     };
     BEYOND * stable.min(in_time) * latency.output
+}
+
+/// Requests per second beyond which the first tokens of those that come independently of each other are
+/// not in time.
+pub(super) fn in_time(
+    replica: &Replica,
+    latency: &LatencyGoal,
+    in_flight: u32,
+    assumptions: &Assumptions,
+) -> f64 {
+    let overlap = replica.question().overlap;
+    let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
+    match (latency.ttft, latency.at) {
+        (Some(ttft), Statistic::Percentile(share)) if latency.is_poisson() => {
+            let promise = (BEYOND * ttft, 1.0 - share);
+            let steps = ReplicaSteps { replica, in_flight };
+            BEYOND * most_in_time(&steps, &limits, &latency.traffic, promise)
+        }
+        _ => f64::INFINITY,
+    }
+}
+
+/// Whether it is not known beforehand how much of a prompt is read.
+fn finds(traffic: &Traffic) -> bool {
+    traffic.turns().is_some() || traffic.footprint().is_some()
 }
 
 /// The most that a layout supplies within the goal's latencies.

@@ -71,12 +71,7 @@ pub fn most_in_time(
                 beyond(one.wait / part, &ahead)
             }
         };
-        let of_stratum = |at: usize| {
-            let one = prompts[at];
-            let below = prompts[at.saturating_sub(1)];
-            one.share * f64::midpoint(is_late(one.between(below)), is_late(one))
-        };
-        (0..prompts.len()).map(of_stratum).sum::<f64>() <= share
+        late(&prompts, is_late) <= share
     };
     if longest <= 0.0 || !in_time(0.0) {
         return 0.0;
@@ -91,6 +86,28 @@ pub fn most_in_time(
         }
     }
     most / mean
+}
+
+/// Whether no more than a `share` of requests waits for its first token for longer than `ttft` seconds
+/// where nobody is ahead of it, however they come.
+pub fn alone_in_time(
+    step: &impl StepTime,
+    limits: &EngineLimits,
+    traffic: &Traffic,
+    (ttft, share): (f64, f64),
+) -> bool {
+    let prompts = prompts(step, limits, traffic, ttft);
+    late(&prompts, |one| f64::from(u8::from(one.spare < 0.0))) <= share
+}
+
+/// Share of all prompts that is late, each half of a stratum as at its lower end.
+fn late(prompts: &[Prompt], is_late: impl Fn(Prompt) -> f64) -> f64 {
+    let of_stratum = |at: usize| {
+        let one = prompts[at];
+        let below = prompts[at.saturating_sub(1)];
+        one.share * f64::midpoint(is_late(one.between(below)), is_late(one))
+    };
+    (0..prompts.len()).map(of_stratum).sum()
 }
 
 /// What prompts take, by their length.

@@ -30,7 +30,7 @@ mod step;
 mod table;
 mod window;
 
-pub use self::backlog::most_in_time;
+pub use self::backlog::{alone_in_time, most_in_time};
 pub use self::bound::{most_at_all, most_per_second};
 pub(crate) use self::draws::long_prompt;
 pub use self::estimate::{Estimate, Estimator, Quantiles, Traffic, of_sessions};

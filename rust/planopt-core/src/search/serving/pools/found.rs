@@ -4,6 +4,7 @@ use crate::bill::Cluster;
 use crate::bill::HostSet;
 use crate::catalog::Assumptions;
 use crate::hardware::{Connection, System};
+use crate::load::Load;
 use crate::load::serving::Question;
 use crate::parallel::{Layout, Placement};
 use crate::quantity::{Bytes, MicroUsd};
@@ -55,6 +56,10 @@ pub struct PoolsRequest<'q> {
     pub question: &'q Question,
     /// Latencies promised.
     pub goal: &'q LatencyGoal,
+    /// What arrives.
+    pub load: &'q Load,
+    /// What two pools are to beat, where one is known: dollars, or tokens per second.
+    pub beats: Option<f64>,
     /// What must be supplied.
     pub demand: &'q PoolsDemand,
     /// Assumptions.
@@ -130,8 +135,12 @@ pub struct PoolsResult<'a> {
     pub sides: usize,
     /// Pairs of them that were matched.
     pub pairs: usize,
+    /// Whether that is what runs have left of those that may be cheaper still.
+    pub is_left: bool,
     /// What none is better than: dollars that all cost at least, or tokens per second that none exceeds.
     pub bound: Option<f64>,
+    /// Dollars that all cost at least that runs show to hold.
+    pub shown: Option<f64>,
 }
 
 pub(crate) fn better<'a>(

@@ -6,6 +6,7 @@
 
 mod bound;
 mod found;
+mod late;
 mod pair;
 mod side;
 
@@ -14,11 +15,11 @@ pub use self::found::{FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest
 use self::found::better;
 use self::pair::Pair;
 use self::side::{Bound, Pool, PoolContext, Side};
-use crate::hardware::{Connection, NetworkLine, Rates, Space, System};
+use crate::hardware::{Connection, NetworkLine, Space, System};
 use crate::parallel::{Layout, Stage, stages};
 use crate::quantity::{Bytes, MicroUsd};
 use crate::search::serving::layouts::{all_layouts, context_ranks};
-use crate::serving::{Prepared, prompt_cache};
+use crate::serving::Prepared;
 use rayon::prelude::*;
 
 /// Kinds of hardware that are paired with other kinds.
@@ -28,16 +29,17 @@ const PAIRED_KINDS: usize = 4;
 const MOST_NETWORKS: usize = 6;
 
 /// The layouts of both pools on one kind of hardware.
-struct Kind<'a> {
+struct Kind<'p, 'a> {
     system: System<'a>,
+    prepared: &'p Prepared,
     cache: Bytes,
     prefill: Vec<Side<'a>>,
     decode: Vec<Side<'a>>,
-    /// What no layout of each size exceeds, for prefill and for decode.
+    /// What no replica of a layout exceeds, for prefill and for decode.
     bounds: [Vec<Bound>; 2],
 }
 
-impl Kind<'_> {
+impl Kind<'_, '_> {
     fn is_like(&self, other: &Self) -> bool {
         same_hardware(&self.system, &other.system)
     }
@@ -69,7 +71,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
             Some((*system, prepared.ok()?))
         })
         .collect();
-    let kinds = |network: Option<Connection<'a>>| -> Vec<Kind<'a>> {
+    let kinds = |network: Option<Connection<'a>>| -> Vec<Kind<'_, 'a>> {
         prepared
             .par_iter()
             .filter(|(system, _)| network.is_none_or(|network| system.takes(&network)))
@@ -81,9 +83,9 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
     };
     let alone = kinds(None);
     let mut result = PoolsResult::default();
-    let mut bound = bound::Best::of(request);
+    let mut bound = bound::Best::of(request, (&layouts, &stages), &space.networks);
     for kind in &alone {
-        bound.add(&kind.system, &kind.bounds);
+        bound.add(&kind.system, kind.prepared, &kind.bounds);
     }
     matched(request, None, &alone, &[], &mut result);
     for joined in worth_joining(&space.networks, &space.systems) {
@@ -92,7 +94,7 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
         }
         let mut spread = kinds(Some(joined));
         for kind in &mut spread {
-            bound.add(&kind.system, &kind.bounds);
+            bound.add(&kind.system, kind.prepared, &kind.bounds);
             // Prompts are read by more replicas, not by larger ones, wherever one host holds one.
             if alone
                 .iter()
@@ -104,7 +106,13 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
         matched(request, Some(joined), &alone, &spread, &mut result);
     }
     if !request.is_over() {
-        result.bound = bound.value();
+        let (value, shown, left) = bound.value();
+        (result.bound, result.shown) = (value, shown);
+        let known = result.best.as_ref().map(|best| best.price);
+        if let Some(left) = left.filter(|left| known.is_none_or(|known| left.price < known)) {
+            result.is_left = true;
+            result.best = Some(left);
+        }
     }
     result
 }
@@ -148,14 +156,12 @@ fn worth_joining<'a>(networks: &[Connection<'a>], systems: &[System<'a>]) -> Vec
     worth
 }
 
-fn kind<'a>(
+fn kind<'p, 'a>(
     request: &PoolsRequest,
     (layouts, stages): (&[Layout], &[Vec<Stage>]),
     system: System<'a>,
-    prepared: &Prepared,
-) -> Option<Kind<'a>> {
-    let formats = request.question.formats;
-    let rates = Rates::of(system.accelerator, formats.weights, request.assumptions)?;
+    prepared: &'p Prepared,
+) -> Option<Kind<'p, 'a>> {
     let context = PoolContext {
         request,
         layouts,
@@ -163,17 +169,11 @@ fn kind<'a>(
         system,
         prepared,
     };
-    let page = request.assumptions.memory.page_tokens;
     let bounds = [Pool::Prefill, Pool::Decode].map(|pool| context.bounds(pool));
     Some(Kind {
         system,
-        cache: prompt_cache(
-            request.transformer,
-            formats,
-            &rates,
-            request.question.prompt,
-            page,
-        ),
+        prepared,
+        cache: context.cache()?,
         prefill: context.sides(Pool::Prefill, &bounds[0]),
         decode: context.sides(Pool::Decode, &bounds[1]),
         bounds,
@@ -184,8 +184,8 @@ fn kind<'a>(
 fn matched<'a>(
     request: &PoolsRequest,
     network: Option<Connection<'a>>,
-    alone: &[Kind<'a>],
-    spread: &[Kind<'a>],
+    alone: &[Kind<'_, 'a>],
+    spread: &[Kind<'_, 'a>],
     result: &mut PoolsResult<'a>,
 ) {
     let takes_it = |system: &System| network.is_none_or(|network| system.takes(&network));

@@ -7,6 +7,7 @@ use crate::bill::{Cluster, HostSet, Packed, filled, packed};
 use crate::cost::of_purchase;
 use crate::hardware::{Connection, System};
 use crate::load::{Arrivals, Start};
+use crate::parallel::Placement;
 use crate::quantity::{Bytes, Watts, real};
 use crate::search::serving::latency::whole;
 use crate::serving::engine::Transfer;
@@ -71,34 +72,39 @@ impl<'a> Pair<'_, 'a> {
         price.is_some_and(|price| most.into_iter().flatten().any(|most| price > most))
     }
 
+    /// So many replicas of each, at the rate at which they are asked.
+    pub(super) fn of_many(&self, x: u32, y: u32) -> Option<FoundPools<'a>> {
+        let PoolsRequest { demand, goal, .. } = self.request;
+        let (reading, answering) = (f64::from(x), f64::from(y));
+        let transfer = self.way()?;
+        let of = |rate: f64| Carried {
+            prefill: rate / reading,
+            decode: rate / answering,
+            transfer,
+        };
+        let rate = if demand.requests_per_second > 0.0 {
+            demand.requests_per_second
+        } else {
+            let behind = (goal.output - 1.0).max(0.0);
+            let turn = goal.ttft.unwrap_or(0.0) + behind * goal.tpot.unwrap_or(0.0);
+            let slowest = of(f64::from(demand.users) / turn.max(f64::MIN_POSITIVE));
+            let asking = Arrivals::Closed {
+                users: demand.users,
+                think_seconds: self.first_token(slowest, slowest.prefill),
+                start: Start::Spread,
+            };
+            let of_one = self.decode.estimator.at(&asking, answering);
+            of_one.requests_per_second * answering
+        };
+        self.found(of(rate), x, y)
+    }
+
     /// What replicas carry; `known` is for how long a cache is on its way and at what rate prompts
     /// are then read in time, for those that follow.
     fn carried(&self, known: &mut Option<(f64, f64)>) -> Option<Carried> {
         let PoolsRequest { goal, question, .. } = self.request;
-        let fabrics = [self.prefill, self.decode].map(|side| {
-            side.system
-                .over(self.network)
-                .fabric(self.request.assumptions)
-        });
-        let neighbours = self
-            .network
-            .is_none()
-            .then_some(self.prefill.placement.slots);
-        let prompt = real(question.prompt);
-        let transfer = transfer(
-            End {
-                fabric: &fabrics[0],
-                placement: self.prefill.placement,
-            },
-            End {
-                fabric: &fabrics[1],
-                placement: self.decode.placement,
-            },
-            neighbours,
-            self.cache,
-            prompt,
-        )?;
-        let busy = transfer.seconds_per_token * prompt;
+        let transfer = self.way()?;
+        let busy = transfer.seconds_per_token * real(question.prompt);
         let across = |rate: f64| {
             // What is sent waits for what was sent before it (M/D/1).
             let share = (rate * busy).min(BUSIEST_LINE);
@@ -116,6 +122,11 @@ impl<'a> Pair<'_, 'a> {
             decode: self.decode.bound,
             transfer,
         })
+    }
+
+    fn way(&self) -> Option<Transfer> {
+        let ends = [self.prefill, self.decode].map(|side| (side.system, side.placement));
+        way(self.request, self.network, &ends, self.cache)
     }
 
     /// Seconds until the first token, on average.
@@ -298,4 +309,31 @@ impl<'a> Pair<'_, 'a> {
             ..HostSet::of(&system.over(self.network), packed.accelerators, 0)
         }
     }
+}
+
+/// How the cache of a prompt gets from one pool to the other, if it does.
+pub(super) fn way<'a>(
+    request: &PoolsRequest,
+    network: Option<Connection<'a>>,
+    ends: &[(System<'a>, Placement); 2],
+    cache: Bytes,
+) -> Option<Transfer> {
+    let [(fabric, from), (other, to)] = [0, 1].map(|end| {
+        (
+            ends[end].0.over(network).fabric(request.assumptions),
+            ends[end].1,
+        )
+    });
+    let (one, more) = (
+        End {
+            fabric: &fabric,
+            placement: from,
+        },
+        End {
+            fabric: &other,
+            placement: to,
+        },
+    );
+    let neighbours = network.is_none().then_some(from.slots);
+    transfer(one, more, neighbours, cache, real(request.question.prompt))
 }

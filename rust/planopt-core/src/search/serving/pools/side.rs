@@ -2,15 +2,16 @@
 
 use super::found::PoolsRequest;
 use crate::catalog::RequestOverhead;
-use crate::hardware::{Fabric, System};
+use crate::hardware::{Fabric, Rates, System};
 use crate::load::Arrivals;
 use crate::parallel::{Layout, Placement, Stage};
+use crate::quantity::Bytes;
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::in_time::largest_in_time;
-use crate::search::serving::latency::{LEAST_LOAD, Most, whole};
+use crate::search::serving::latency::{LEAST_LOAD, Most, in_time, whole};
 use crate::search::serving::layouts::placed;
 use crate::serving::engine::{Estimator, ReplicaSteps, limits};
-use crate::serving::{Prepared, Replica};
+use crate::serving::{Prepared, Replica, prompt_cache};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -25,7 +26,7 @@ pub(super) enum Pool {
 
 impl Pool {
     /// What of the promises it has to keep, for its part of each request.
-    fn goal(self, goal: &LatencyGoal) -> LatencyGoal {
+    pub(super) fn goal(self, goal: &LatencyGoal) -> LatencyGoal {
         match self {
             Self::Prefill => LatencyGoal {
                 tpot: None,
@@ -55,18 +56,26 @@ pub(super) struct Side<'a> {
     pub(super) bound: f64,
 }
 
-/// What no layout of a size exceeds.
+/// What a replica of a layout does not exceed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     /// Requests per second.
     pub(super) rate: f64,
-    layout: Layout,
+    /// The same of a replica that gets all that comes: of several each gets them in turn, at gaps that
+    /// vary less than those between independent requests.
+    pub(super) of_one: f64,
+    pub(super) layout: Layout,
     pub(super) placement: Placement,
 }
 
 impl Bound {
     fn by_accelerator(&self) -> f64 {
-        self.rate / f64::from(self.placement.accelerators())
+        self.of_one / f64::from(self.placement.accelerators())
+    }
+
+    /// Accelerators and hosts.
+    pub(super) fn size(&self) -> (u32, u32) {
+        (self.placement.accelerators(), self.placement.hosts)
     }
 }
 
@@ -128,12 +137,15 @@ pub(super) struct PoolContext<'g, 'a> {
 }
 
 impl<'a> PoolContext<'_, 'a> {
-    /// Of each size, what none of its layouts exceeds, and the layout of which that is said; those that
-    /// could carry most by accelerator first.
+    /// What no replica of a layout exceeds; of those that could carry most by accelerator first.
     pub(super) fn bounds(&self, pool: Pool) -> Vec<Bound> {
         let request = self.request;
         let fabric = self.system.fabric(request.assumptions);
-        let goal = pool.goal(request.goal);
+        let own = pool.goal(request.goal);
+        let goal = LatencyGoal {
+            at_random: false,
+            ..own
+        };
         let mut bounds: Vec<Bound> = self
             .layouts
             .par_iter()
@@ -149,8 +161,10 @@ impl<'a> PoolContext<'_, 'a> {
                 }
                 let most = Most::of(&replica, &goal, layout.pp, request.assumptions)?;
                 let rate = most.tokens_per_second / goal.output;
+                let in_time = in_time(&replica, &own, layout.pp, request.assumptions);
                 (rate > 0.0).then_some(Bound {
                     rate,
+                    of_one: rate.min(in_time),
                     layout,
                     placement,
                 })
@@ -160,22 +174,19 @@ impl<'a> PoolContext<'_, 'a> {
             let by_accelerator = other.by_accelerator().total_cmp(&one.by_accelerator());
             by_accelerator.then(one.layout.cmp(&other.layout))
         });
-        let mut sizes = BTreeSet::new();
-        bounds.retain(|Bound { placement, .. }| {
-            sizes.insert((placement.accelerators(), placement.hosts))
-        });
         bounds
     }
 
     /// The layouts worth asking about for one pool.
     pub(super) fn sides(&self, pool: Pool, bounds: &[Bound]) -> Vec<Side<'a>> {
         let request = self.request;
-        let fabric = self.system.fabric(request.assumptions);
-        let some = &bounds[..bounds.len().min(MOST_SIZES)];
-        some.par_iter()
+        let mut sizes = BTreeSet::new();
+        let first_of_size = |bound: &&Bound| sizes.insert(bound.size());
+        let some = bounds.iter().filter(first_of_size).take(MOST_SIZES);
+        let some: Vec<&Bound> = some.collect();
+        some.into_par_iter()
             .filter_map(|bound| {
-                let replica = self.replica(bound.layout, bound.placement, &fabric)?;
-                let mut side = self.side(&replica, bound, pool);
+                let mut side = self.of_bound(pool, bound)?;
                 if pool == Pool::Decode {
                     let goal = request.goal;
                     side.bound = side.rate(|side, rate| side.answers_in_time(rate, goal));
@@ -185,7 +196,34 @@ impl<'a> PoolContext<'_, 'a> {
             .collect()
     }
 
-    fn replica<'r>(
+    /// A layout of which a rate is known, as one of a pool.
+    pub(super) fn of_bound(&self, pool: Pool, bound: &Bound) -> Option<Side<'a>> {
+        let fabric = self.system.fabric(self.request.assumptions);
+        let replica = self.replica(bound.layout, bound.placement, &fabric)?;
+        Some(self.side(&replica, bound, pool))
+    }
+
+    /// What is sent of a prompt; none where the accelerator does not compute in the format.
+    pub(super) fn cache(&self) -> Option<Bytes> {
+        let PoolsRequest {
+            transformer,
+            question,
+            assumptions,
+            ..
+        } = *self.request;
+        let formats = question.formats;
+        let rates = Rates::of(self.system.accelerator, formats.weights, assumptions)?;
+        let page = assumptions.memory.page_tokens;
+        Some(prompt_cache(
+            transformer,
+            formats,
+            &rates,
+            question.prompt,
+            page,
+        ))
+    }
+
+    pub(super) fn replica<'r>(
         &'r self,
         layout: Layout,
         placement: Placement,
@@ -210,9 +248,10 @@ impl<'a> PoolContext<'_, 'a> {
             ..
         } = self.request;
         let Bound {
-            rate,
+            of_one,
             layout,
             placement,
+            ..
         } = *bound;
         let in_flight = layout.pp;
         let limits = limits(
@@ -236,7 +275,7 @@ impl<'a> PoolContext<'_, 'a> {
             placement,
             estimator: Estimator::new(&steps, limits, traffic, overhead),
             micro_batches: f64::from(limits.micro_batches),
-            bound: rate,
+            bound: of_one,
         }
     }
 }

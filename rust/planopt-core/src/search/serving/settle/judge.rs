@@ -86,7 +86,7 @@ const LEAST_WARM_UP: u64 = 150;
 
 /// What simulations have shown of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(in crate::search::serving) enum Verdict {
     /// The promises are held.
     Good,
     /// They are not.
@@ -267,26 +267,9 @@ impl Judge<'_> {
         (verdict, report)
     }
 
-    /// What is judged of a report: each figure, and the most that it may be.
+    /// What is judged of a report.
     fn judged(&self, report: &LoadReport) -> Vec<(Share, f64)> {
-        let LoadReport {
-            ttft_seconds: ttft,
-            tpot_seconds: tpot,
-            slo_violation,
-            ..
-        } = report;
-        match self.goal.at {
-            Statistic::Percentile(share) => {
-                vec![
-                    (slo_violation.ttft, 1.0 - share),
-                    (slo_violation.tpot, 1.0 - share),
-                ]
-            }
-            Statistic::Mean => [(ttft, self.goal.ttft), (tpot, self.goal.tpot)]
-                .into_iter()
-                .filter_map(|(of, most)| Some((of.of_all(), most?)))
-                .collect(),
-        }
+        judged(self.goal, report)
     }
 
     fn run(
@@ -309,17 +292,7 @@ impl Judge<'_> {
             arrivals: at(&self.load.arrivals, rate, self.one_of(rate)),
             ..self.load.clone()
         };
-        let run = Run {
-            seed,
-            warm_up: (requests / WARM_UP_PART).max(LEAST_WARM_UP),
-            requests,
-            doors_close: false,
-            request_overhead: self.overhead,
-            objectives: Objectives {
-                ttft_seconds: self.goal.ttft,
-                tpot_seconds: self.goal.tpot,
-            },
-        };
+        let run = look_of(self.goal, self.overhead, (requests, seed));
         simulate(&pool, &load, run, stop)
     }
 
@@ -333,20 +306,12 @@ impl Judge<'_> {
         is_last: bool,
     ) -> Verdict {
         let judged = self.judged(report);
-        let errors = if requests < SHORT {
-            FIVE_SIGMA
-        } else {
-            TWO_SIGMA
-        };
-        let is_violating = |(of, most): &(Share, f64)| of.mean - errors * of.error > *most;
-        // Who is refused waits for ever, and so does the mean.
-        let no_mean = self.goal.at == Statistic::Mean && report.refused > 0;
         let enough = real(requests) >= self.enough(report, rate, fluid);
         // Nothing is late where no time is promised: what is held is that as much leaves as comes.
         let is_timed = self.goal.ttft.is_some() || self.goal.tpot.is_some() || self.is_closed();
         let falls_behind = enough && !is_timed && report.requests_per_second < CARRIED * rate;
         let cannot = falls_behind || (report.overloaded && requests >= LEAST_GOOD);
-        if judged.iter().any(is_violating) || no_mean || cannot {
+        if violates(self.goal, report, requests) || cannot {
             return Verdict::Violating;
         }
         let within = |errors: f64| {
@@ -376,6 +341,100 @@ impl Judge<'_> {
             .max(POPULATIONS * rate * inside)
             .max(PATIENCES * rate * patience)
             .max(SLACK / (1.0 - busy).powi(2))
+    }
+}
+
+/// What is judged of a report: each figure, and the most that it may be.
+fn judged(goal: &LatencyGoal, report: &LoadReport) -> Vec<(Share, f64)> {
+    let LoadReport {
+        ttft_seconds: ttft,
+        tpot_seconds: tpot,
+        slo_violation,
+        ..
+    } = report;
+    match goal.at {
+        Statistic::Percentile(share) => {
+            vec![
+                (slo_violation.ttft, 1.0 - share),
+                (slo_violation.tpot, 1.0 - share),
+            ]
+        }
+        Statistic::Mean => [(ttft, goal.ttft), (tpot, goal.tpot)]
+            .into_iter()
+            .filter_map(|(of, most)| Some((of.of_all(), most?)))
+            .collect(),
+    }
+}
+
+/// Whether a run of so many requests shows that a promise is not kept.
+fn violates(goal: &LatencyGoal, report: &LoadReport, requests: u64) -> bool {
+    let errors = if requests < SHORT {
+        FIVE_SIGMA
+    } else {
+        TWO_SIGMA
+    };
+    let is_violating = |(of, most): &(Share, f64)| of.mean - errors * of.error > *most;
+    // Who is refused waits for ever, and so does the mean.
+    let no_mean = goal.at == Statistic::Mean && report.refused > 0;
+    no_mean || judged(goal, report).iter().any(is_violating)
+}
+
+/// What runs show of promises: each longer than the one before and with numbers of its own, of which one
+/// with so many requests and such a seed is made by `run`. Two in a row must agree that one is not kept;
+/// once one shows that all are, no more are made. They are brief where it is told little by: what they
+/// pass is asked about again.
+pub(in crate::search::serving) fn shown(
+    goal: &LatencyGoal,
+    over: &AtomicBool,
+    is_brief: bool,
+    run: impl Fn(u64, u64) -> LoadReport,
+) -> Verdict {
+    let (least, most) = if is_brief {
+        (SHORT, LEVELS[0])
+    } else {
+        (LEVELS[0], LEVELS[2])
+    };
+    let mut before = false;
+    let longer = std::iter::successors(Some(FIRST_LOOK), |requests| Some(2 * requests));
+    for (requests, seed) in longer.zip(FIRST_SEED..) {
+        let report = run(requests, seed);
+        if report.interrupted || over.load(Ordering::Relaxed) {
+            break;
+        }
+        let violates = violates(goal, &report, requests);
+        if violates && before {
+            return Verdict::Violating;
+        }
+        before = violates;
+        let is_last = 2 * requests > most;
+        let errors = if is_last { CONFIDENCE_95 } else { TWO_SIGMA };
+        let within = |(of, most): &(Share, f64)| of.mean + errors * of.error <= *most;
+        if requests >= least && judged(goal, &report).iter().all(within) {
+            return Verdict::Good;
+        }
+        if is_last {
+            break;
+        }
+    }
+    Verdict::Open
+}
+
+/// The run that looks of so many requests are.
+pub(in crate::search::serving) fn look_of(
+    goal: &LatencyGoal,
+    request_overhead: RequestOverhead,
+    (requests, seed): (u64, u64),
+) -> Run {
+    Run {
+        seed,
+        warm_up: (requests / WARM_UP_PART).max(LEAST_WARM_UP),
+        requests,
+        doors_close: false,
+        request_overhead,
+        objectives: Objectives {
+            ttft_seconds: goal.ttft,
+            tpot_seconds: goal.tpot,
+        },
     }
 }
 

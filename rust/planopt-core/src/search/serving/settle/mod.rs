@@ -13,7 +13,9 @@ mod settling;
 
 pub use self::columns::columns;
 use self::fronts::{Column, cheapest_with_spare};
-use self::judge::{MOST_TOGETHER, Verdict};
+use self::judge::MOST_TOGETHER;
+pub(super) use self::judge::Verdict;
+pub(super) use self::judge::{look_of, shown};
 pub use self::kinds::SettledPart;
 use self::kinds::{Division, Kind, Kinds, NARROWED_AFTER, OfKind, rounded};
 pub use self::settling::{Rated, Settling};
