@@ -67,7 +67,9 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
     if chosen is not None:
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
         if problem.objective == "cheapest":
-            known = _money(chosen, problem) * (_reach(question) or math.inf)
+            # An hour is compared in millionths of a dollar.
+            paid = _money(chosen, problem) + problem.hourly / MICRO_USD
+            known = paid * (_reach(question) or math.inf)
             beats = known if known < math.inf else None
             most = min(MUCH_DEARER * known, problem.budget_usd or math.inf)
             problem = replace(problem, budget_usd=most if most < math.inf else None)
