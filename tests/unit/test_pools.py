@@ -273,7 +273,7 @@ def test_beside_what_is_rented_the_bound_of_two_pools_is_what_an_hour_of_them_lo
 
     def cheap(question: Any, chosen: Any) -> TwoPools:
         least = 0.5 * chosen.usd_per_hour * reach
-        return two_pools(question, chosen)._replace(bound=least)
+        return two_pools(question, chosen)._replace(bound=least, shown=least)
 
     monkeypatch.setattr(pools, "two_pools", cheap)
     known = planopt.solve("qwen2.5-7b", **ours)

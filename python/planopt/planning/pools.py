@@ -103,9 +103,7 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
     return best
 
 
-def _found(
-    question: ServingQuestion, problem: Problem, beats: float | None
-) -> _Found:
+def _found(question: ServingQuestion, problem: Problem, beats: float | None) -> _Found:
     least = LEAST_SHARE * question.problem.time_limit_seconds
     request = _request(question.catalog, problem, beats)
     left = max(least, SHARE_OF_SEARCH * question.seconds_left)
