@@ -135,8 +135,8 @@ def test_a_limit_is_a_choice_that_the_plan_makes(tmp_path: Path) -> None:
     question = {**QUESTION, "catalog": catalog}
     question["accelerators"] = "rtx-4090,rtx-4090@320W"
     plan = planopt.solve(**question)
-    (card,) = {each.candidate.accelerator for each in plan.deployments}
-    assert card == "rtx-4090@320W"
+    cards = {each.candidate.accelerator for each in plan.deployments}
+    assert "rtx-4090@320W" in cards
     full = planopt.solve(**{**question, "accelerators": "rtx-4090"})
     assert plan.price_usd is not None
     assert full.price_usd is not None

@@ -211,6 +211,9 @@ class Catalog:
     def model(self, name: str, kv_heads: int | None = None) -> Model:
         """Tell of a model in short: parameters, width, layers, context, format."""
         asked = written({"name": name, "kv_heads": kv_heads})
+        if Path(name).exists():
+            # A file may have changed since.
+            return decode(self.native.model(asked), type=Model)
         return decode(self.asked_once("model", asked), type=Model)
 
     def found(self, model: str) -> str:
