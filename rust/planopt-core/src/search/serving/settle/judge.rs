@@ -141,9 +141,9 @@ impl Judge<'_> {
         whole((self.goal.asked / rate).ceil()).min(MOST_TOGETHER)
     }
 
-    /// Of how many requests one goes to replicas that carry such a rate together: a purchase hands
-    /// out what is asked in turn, so that what reaches a part of it is more even than what comes.
-    fn one_of(&self, rate: f64) -> f64 {
+    /// Of how many requests one goes to replicas that carry such a rate together, where all of a
+    /// purchase are alike: these get what is asked in turn, more evenly than it comes.
+    pub(super) fn one_of(&self, rate: f64) -> f64 {
         if self.is_closed() || !self.is_alone() {
             return 1.0;
         }
@@ -173,7 +173,8 @@ impl Judge<'_> {
         let over = &self.course.over;
         while looks.next <= longest {
             let Looks { next, before, seed } = *looks;
-            report = self.run(step, limits, (replicas, rate), (next, seed), over);
+            let load = (replicas, rate, self.one_of(rate * f64::from(replicas)));
+            report = self.run(step, limits, load, (next, seed), over);
             if report.interrupted || self.course.is_over() {
                 break;
             }
@@ -203,7 +204,8 @@ impl Judge<'_> {
     }
 
     /// What the final run of replicas shows of the rate of each, of which `fluid` is the most that any can,
-    /// and what came of it.
+    /// and what came of it. They are all that are alike of a purchase, and what they get of the load
+    /// comes by chance.
     pub(super) fn last(
         &self,
         step: &impl StepTime,
@@ -211,10 +213,10 @@ impl Judge<'_> {
         (replicas, rate): (u32, f64),
         fluid: f64,
     ) -> (Verdict, LoadReport) {
-        let load = (replicas, rate);
+        let load = (replicas, rate, 1.0);
         let stop = &self.course.stopped;
         if self.is_brief || self.course.is_over() {
-            return self.hurried(step, limits, load);
+            return self.hurried(step, limits, (replicas, rate));
         }
         let turns = self.goal.traffic.turns().map_or(0.0, |turns| turns.turns);
         let least = u64::from(whole(FINAL_SESSIONS * turns))
@@ -254,7 +256,8 @@ impl Judge<'_> {
     ) -> (Verdict, LoadReport) {
         let run = |requests| {
             let stop = &self.course.stopped;
-            self.run(step, limits, (replicas, rate), (requests, FINAL_SEED), stop)
+            let load = (replicas, rate, 1.0);
+            self.run(step, limits, load, (requests, FINAL_SEED), stop)
         };
         let (mut requests, mut report) = (HURRIED_REQUESTS, run(HURRIED_REQUESTS));
         let enough = f64::from(replicas) * self.enough(&report, rate, f64::INFINITY);
@@ -276,7 +279,7 @@ impl Judge<'_> {
         &self,
         step: &impl StepTime,
         limits: EngineLimits,
-        (replicas, rate): (u32, f64),
+        (replicas, rate, one_of): (u32, f64, f64),
         (requests, seed): (u64, u64),
         stop: &AtomicBool,
     ) -> LoadReport {
@@ -289,7 +292,7 @@ impl Judge<'_> {
         };
         let rate = rate * f64::from(replicas);
         let load = Load {
-            arrivals: at(&self.load.arrivals, rate, self.one_of(rate)),
+            arrivals: at(&self.load.arrivals, rate, one_of),
             ..self.load.clone()
         };
         let run = look_of(self.goal, self.overhead, (requests, seed));

@@ -811,11 +811,14 @@ impl<'a> Loop<'_, '_, 'a> {
                 (verdict, ran)
             })
             .collect();
+        // Beside others they get requests less evenly than alone: what is late there may hold by itself.
+        let is_mixed = runs.len() > 1 && !is_closed;
         let failed = runs.iter().zip(bought.counts.keys());
         for ((verdict, _), place) in failed {
             if *verdict != Verdict::Good {
                 let bracket = &mut self.kinds[self.units[*place].0].bracket;
-                bracket.refuse(share * bracket.good, *verdict);
+                let shown = if is_mixed { Verdict::Open } else { *verdict };
+                bracket.refuse(share * bracket.good, shown);
             }
         }
         let held = runs.iter().all(|(verdict, _)| *verdict == Verdict::Good);
