@@ -163,13 +163,18 @@ fn most_tokens(steps: &ReplicaSteps, limits: &EngineLimits, latency: &LatencyGoa
     let in_time = match (latency.ttft, latency.at) {
         (Some(ttft), Statistic::Percentile(share)) if stable > 0.0 => {
             let (traffic, promise) = (&latency.traffic, (BEYOND * ttft, 1.0 - share));
-            if !finds(traffic) && !alone_in_time(steps, limits, traffic, promise) {
-                0.0
-            } else if latency.is_poisson() {
+            if latency.is_poisson() {
                 // Two that share what comes get requests in turn, not independently of each other.
-                most_in_time(steps, limits, traffic, promise).max(latency.asked / 2.0)
-            } else {
+                match most_in_time(steps, limits, traffic, promise) {
+                    by_chance if by_chance > 0.0 || finds(traffic) => {
+                        by_chance.max(latency.asked / 2.0)
+                    }
+                    none => none,
+                }
+            } else if finds(traffic) || alone_in_time(steps, limits, traffic, promise) {
                 f64::INFINITY
+            } else {
+                0.0
             }
         }
         _ => f64::INFINITY,
