@@ -273,7 +273,7 @@ class ServingQuestion(Question[Problem, Build]):
         """Whether the best purchases by other objectives are of the same units."""
         problem = self.problem
         has_all = problem.money is not None and not self._goes_in_steps
-        return has_all and problem.objective != "latency"
+        return self.is_told and has_all and problem.objective != "latency"
 
     def up_to(self, money: float) -> Aim:
         """Search for what is not dearer alone than so much of the money asked about."""
@@ -364,7 +364,7 @@ class ServingQuestion(Question[Problem, Build]):
     def objectives(self) -> tuple[Objective, ...]:
         """What is best, and by what else a plan is told of the same units."""
         own = self.problem.objective
-        if not self.is_told or not self._shares_units:
+        if not self._shares_units:
             return (own,)
         return own, *(each for each in TOLD if each != own)
 

@@ -8,6 +8,7 @@ use crate::catalog::{Assumptions, Connecting, Switch, SwitchSale};
 use crate::hardware::{Hardware, Owned};
 use crate::parallel::Placement;
 use crate::quantity::{MicroUsd, Watts};
+use std::ops::ControlFlow;
 
 /// A switch with the part of it that a unit takes.
 #[derive(Clone, Copy, Debug)]
@@ -151,13 +152,37 @@ impl<'a> Unit<'a> {
         }
     }
 
+    /// Hosts that a replica can stand in, at most; none where the accelerator does not fit them.
+    pub fn most_hosts(hardware: Hardware, sale: SwitchSale) -> u32 {
+        if !hardware.accelerator_fits() {
+            return 0;
+        }
+        let Some((network, nics_per_host)) = hardware.network else {
+            return 1;
+        };
+        if nics_per_host > hardware.host.room_for(network) {
+            return 1;
+        }
+        if hardware.host.rent.is_some() {
+            return u32::MAX;
+        }
+        let sold = |ports: u32| match sale {
+            SwitchSale::Whole => ports,
+            SwitchSale::PortBlocks(size) => ports / size * size,
+        };
+        let switches = network.switches.iter();
+        let of_ports = switches.map(|switch| sold(switch.ports) / nics_per_host);
+        of_ports.fold(2, u32::max)
+    }
+
     /// Every way of buying replicas of `placement` together, one switch at most, that takes all that
-    /// is owned; none where the accelerator or the NICs do not fit the host.
+    /// is owned; none where the accelerator or the NICs do not fit the host. Where `found` breaks, no
+    /// more replicas of the same are shown: these cost no less.
     pub fn all(
         hardware: Hardware<'a>,
         placement: Placement,
         sale: SwitchSale,
-        mut found: impl FnMut(Self),
+        mut found: impl FnMut(Self) -> ControlFlow<()>,
     ) {
         let unit = Self {
             hardware,
@@ -165,60 +190,37 @@ impl<'a> Unit<'a> {
             replicas: 1,
             switch: None,
         };
-        if !hardware.accelerator_fits() {
+        if placement.hosts > Self::most_hosts(hardware, sale) {
             return;
         }
-        let mut found = |unit: Self| {
-            if unit.owned() == hardware.owned {
-                found(unit);
-            }
+        let mut each = |most: u32, unit: Self| {
+            let units = (1..=most).map(|replicas| Self { replicas, ..unit });
+            let _ = units
+                .filter(|unit| unit.owned() == hardware.owned)
+                .try_for_each(&mut found);
         };
         if placement.hosts == 1 {
-            for replicas in 1..=placement.slots / placement.accelerators() {
-                found(Self { replicas, ..unit });
-            }
+            each(placement.slots / placement.accelerators(), unit);
             return;
         }
         let Some((network, nics_per_host)) = hardware.network else {
             return;
         };
-        if nics_per_host > hardware.host.room_for(network) {
-            return;
-        }
         if placement.hosts == 2 || hardware.host.rent.is_some() {
-            found(unit);
+            each(1, unit);
             return;
         }
         let ports = placement.hosts * nics_per_host;
         for switch in &network.switches {
-            match sale {
-                SwitchSale::Whole => {
-                    for replicas in 1..=switch.ports / ports {
-                        let share = SwitchShare {
-                            switch,
-                            blocks: None,
-                        };
-                        found(Self {
-                            replicas,
-                            switch: Some(share),
-                            ..unit
-                        });
-                    }
-                }
+            let (most, blocks) = match sale {
+                SwitchSale::Whole => (switch.ports / ports, None),
                 SwitchSale::PortBlocks(size) => {
                     let (bought, held) = (ports.div_ceil(size), switch.ports / size);
-                    if bought <= held {
-                        let share = SwitchShare {
-                            switch,
-                            blocks: Some((bought, held)),
-                        };
-                        found(Self {
-                            switch: Some(share),
-                            ..unit
-                        });
-                    }
+                    (u32::from(bought <= held), Some((bought, held)))
                 }
-            }
+            };
+            let switch = Some(SwitchShare { switch, blocks });
+            each(most, Self { switch, ..unit });
         }
     }
 }
@@ -232,7 +234,10 @@ pub fn cheapest_units(
     sale: SwitchSale,
 ) -> Vec<(Unit, u32)> {
     let mut sizes: Vec<Unit> = Vec::new();
-    Unit::all(hardware, placement, sale, |unit| sizes.push(unit));
+    Unit::all(hardware, placement, sale, |unit| {
+        sizes.push(unit);
+        ControlFlow::Continue(())
+    });
     let dearest = MicroUsd(i64::MAX);
     sizes.sort_by_cached_key(|unit| {
         let price = unit.price().unwrap_or(dearest);

@@ -6,6 +6,7 @@ use planopt_core::cost::of_purchase;
 use planopt_core::hardware::{Hardware, Owned};
 use planopt_core::parallel::{Degrees, Placement};
 use planopt_core::quantity::{MicroUsd, Watts};
+use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
@@ -28,13 +29,37 @@ fn units(stock: &Stock, placement: Placement, sale: SwitchSale) -> Vec<Unit<'_>>
             network,
             owned: Owned::default(),
         };
-        Unit::all(hardware, placement, sale, |unit| units.push(unit));
+        Unit::all(hardware, placement, sale, |unit| {
+            units.push(unit);
+            ControlFlow::Continue(())
+        });
     }
     units
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// A search leaves out what is more of what is too dear.
+    #[test]
+    fn more_hosts_and_accelerators_cost_no_less(
+        stock in stocks(),
+        tp in 1_u32..=8,
+        pp in 1_u32..=8,
+        blocks in prop::option::of(1_u32..=8),
+    ) {
+        let sale = blocks.map_or(SwitchSale::Whole, SwitchSale::PortBlocks);
+        let least = |pp| {
+            let placement = Placement::new(Degrees::tensor(tp), pp, stock.hosts[0].slots)?;
+            let units = units(&stock, placement, sale);
+            let fits = |unit: &Unit| placement.hosts <= Unit::most_hosts(unit.hardware, sale);
+            assert!(units.iter().all(fits));
+            Some((units.iter().filter_map(Unit::price).min()?, placement.hosts))
+        };
+        if let (Some(less), Some(more)) = (least(pp), least(pp + 1)) {
+            prop_assert!(less.0 <= more.0 && less.1 <= more.1, "{less:?} {more:?}");
+        }
+    }
 
     #[test]
     fn a_unit_holds_its_replicas_and_costs_what_its_bill_sums_to(

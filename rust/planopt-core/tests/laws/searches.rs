@@ -19,6 +19,7 @@ use planopt_core::transformer::Transformer;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// A question that is small enough to be answered by trying everything.
 #[derive(Clone, Debug)]
@@ -169,6 +170,7 @@ impl Hunt {
                 self.assumptions.switch_sale,
                 |unit| {
                     found.push(self.priced(&unit, &replica, batching));
+                    ControlFlow::Continue(())
                 },
             );
         }

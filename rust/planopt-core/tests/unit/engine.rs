@@ -148,11 +148,16 @@ fn a_step_that_reads_whoever_came_is_bulk_m_d_1() {
     }
 }
 
+/// Who tells an engine when the next one comes.
+const NOBODY: fn(f64) -> f64 = |_| f64::INFINITY;
+const SOMEBODY: fn(f64) -> f64 = |next| next;
+
 /// First tokens and ends of requests, with all steps or each alone, and how many events it took.
 fn times(
     step: &AffineStep,
     limits: EngineLimits,
     load: &Load,
+    tells: fn(f64) -> f64,
     each_alone: bool,
 ) -> (Vec<(f64, f64)>, u64) {
     const REQUESTS: usize = 400;
@@ -162,12 +167,13 @@ fn times(
     let mut times = vec![(0.0, 0.0); REQUESTS];
     let mut events = 0_u64;
     loop {
-        let asks = source.asked() < REQUESTS as u64;
-        let arrival = if asks {
-            source.next_arrival()
-        } else {
-            f64::INFINITY
+        let next_arrival = |source: &Source| {
+            let asks = source.asked() < REQUESTS as u64;
+            Some(source.next_arrival())
+                .filter(|_| asks)
+                .unwrap_or(f64::INFINITY)
         };
+        let arrival = next_arrival(&source);
         let now = arrival.min(engine.next());
         if now == f64::INFINITY {
             break;
@@ -179,7 +185,7 @@ fn times(
             let request = source.arrive();
             engine.submit(request);
         }
-        engine.wake(now);
+        engine.wake(now, tells(next_arrival(&source)));
         if each_alone {
             engine.look_up(now);
         }
@@ -215,8 +221,10 @@ fn steps_at_once_are_those_one_by_one() {
                         ..EngineLimits::default()
                     };
                     let load = busy_load(per_second);
-                    let (jumped, few) = times(&step, limits, &load, false);
-                    let (stepped, many) = times(&step, limits, &load, true);
+                    let (jumped, few) = times(&step, limits, &load, NOBODY, false);
+                    let (told, as_few) = times(&step, limits, &load, SOMEBODY, false);
+                    let (stepped, many) = times(&step, limits, &load, NOBODY, true);
+                    assert!(jumped == told && few == as_few, "{limits:?}");
                     assert!(3 * few < many, "{few} events for {many}");
                     for (one, other) in jumped.iter().zip(&stepped) {
                         close(one.0, other.0, 1e-9);
@@ -405,11 +413,11 @@ fn every_page_is_given_back_and_every_token_put_out() {
                 let request = source.ask(0.0, 0);
                 held += usize::from(engine.submit(request));
             }
-            engine.wake(0.0);
+            engine.wake(0.0, f64::INFINITY);
             while engine.next() < f64::INFINITY {
                 let now = engine.next();
                 engine.advance(&mut answered);
-                engine.wake(now);
+                engine.wake(now, f64::INFINITY);
             }
             assert_eq!(answered.len(), held, "{limits:?}");
             assert_eq!(engine.pages_in_use(), 0, "{limits:?}");

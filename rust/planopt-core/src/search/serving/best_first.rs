@@ -108,7 +108,7 @@ impl Task<'_> {
                 system,
                 kept: self.kept.line(&accelerator.id, &fabric),
                 fabric,
-                listings: over.iter().map(Listing::of).collect(),
+                listings: self.listings(&over),
             };
             for &layout in self.layouts() {
                 if self.course.is_over() {

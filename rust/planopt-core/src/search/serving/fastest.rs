@@ -9,6 +9,7 @@ use crate::parallel::{Layout, Pins};
 use crate::search::rows::SystemNames;
 use crate::serving::{ReplicaEvaluation, evaluate_unit};
 use crate::transformer::Transformer;
+use std::ops::ControlFlow;
 
 /// A unit with the evaluation of its replicas.
 #[derive(Clone, Debug)]
@@ -48,7 +49,7 @@ pub fn fastest_layout<'a>(
                 && unit.accelerators_bought() == bought.accelerators
                 && unit.switch.map(|share| share.switch.id.as_str()) == bought.switch.as_deref();
             if !same {
-                return;
+                return ControlFlow::Continue(());
             }
             let replicas = unit.replicas;
             let layout = given.carrying(users, Layout { replicas, ..layout }, question.overlap);
@@ -66,6 +67,7 @@ pub fn fastest_layout<'a>(
                     evaluation,
                 });
             }
+            ControlFlow::Continue(())
         });
     }
     best

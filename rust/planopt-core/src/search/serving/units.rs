@@ -9,7 +9,7 @@ use super::latency::{Most, Supply, supply};
 use super::layouts::{all_layouts, context_ranks, placed};
 use super::reduce::{Aim, Demand, reduce};
 use crate::bill::Unit;
-use crate::catalog::{Accelerator, Assumptions};
+use crate::catalog::{Accelerator, Assumptions, SwitchSale};
 use crate::course::Course;
 use crate::hardware::{Connection, Fabric, Hardware, Space, System};
 use crate::load::serving::Question;
@@ -20,6 +20,7 @@ use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// Every way to divide a model, with the stages that it falls into.
 #[derive(Debug)]
@@ -124,13 +125,19 @@ type Priced<'a> = (Vec<(Unit<'a>, MicroUsd)>, bool);
 pub(super) struct Prices<'a> {
     hardware: Hardware<'a>,
     known: BTreeMap<(u32, u32), Priced<'a>>,
+    /// The fewest of which a replica is too dear: so is one of more of both.
+    too_dear: (u32, u32),
+    /// Hosts that a replica can stand in.
+    most_hosts: u32,
 }
 
 impl<'a> Prices<'a> {
-    pub(super) fn of(hardware: Hardware<'a>) -> Self {
+    pub(super) fn of(hardware: Hardware<'a>, sale: SwitchSale) -> Self {
         Self {
             hardware,
             known: BTreeMap::new(),
+            too_dear: (u32::MAX, u32::MAX),
+            most_hosts: Unit::most_hosts(hardware, sale),
         }
     }
 }
@@ -197,15 +204,6 @@ pub(super) struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    pub(super) fn of(placed: &Placed<'a>) -> Self {
-        Self {
-            place: placed.0,
-            prices: Prices::of(placed.1.parts()),
-            fronts: Fronts::new(),
-            result: SearchResult::default(),
-        }
-    }
-
     /// What was found, and the units that none beats.
     pub(super) fn told(self, speed: bool) -> (usize, SearchResult<'a>) {
         let mut result = self.result;
@@ -270,6 +268,17 @@ impl Task<'_> {
             all.parts().map(move |owned| System { owned, ..system })
         });
         of_equal_lines(each, self.assumptions)
+    }
+
+    /// Where hosts of one line are bought, with nothing found yet.
+    pub(super) fn listings<'a>(&self, alike: &[Placed<'a>]) -> Vec<Listing<'a>> {
+        let of = |&(place, ref system): &Placed<'a>| Listing {
+            place,
+            prices: Prices::of(system.parts(), self.assumptions.switch_sale),
+            fronts: Fronts::new(),
+            result: SearchResult::default(),
+        };
+        alike.iter().map(of).collect()
     }
 
     pub(super) fn layouts(&self) -> &[Layout] {
@@ -353,7 +362,7 @@ impl Task<'_> {
             return Vec::new();
         };
         let fabric = system.fabric(self.assumptions);
-        let mut listings: Vec<Listing> = alike.iter().map(Listing::of).collect();
+        let mut listings = self.listings(alike);
         let kept = self.kept.line(&system.accelerator.id, &fabric);
         let mut candidates = self.candidates(system, &fabric, prepared, &kept, |placement| {
             let listings = listings.iter_mut();
@@ -523,25 +532,35 @@ impl Task<'_> {
         placement: Placement,
         result: &mut SearchResult<'a>,
     ) -> Vec<(Unit<'a>, MicroUsd)> {
-        let hardware = prices.hardware;
+        let (hardware, sale) = (prices.hardware, self.assumptions.switch_sale);
         let bought = (placement.hosts, placement.accelerators());
-        let known = prices.known.entry(bought);
-        let (affordable, is_too_dear) = known.or_insert_with(|| {
-            let mut affordable = Vec::new();
-            let mut is_cut = false;
-            Unit::all(hardware, placement, self.assumptions.switch_sale, |unit| {
-                if let Some(price) = unit.price() {
-                    if self.price_cap.is_none_or(|cap| price <= cap) {
-                        affordable.push((unit, price));
-                    } else {
-                        is_cut = true;
-                    }
+        let is_beyond = bought.0 >= prices.too_dear.0 && bought.1 >= prices.too_dear.1;
+        let known = if is_beyond {
+            &(Vec::new(), placement.hosts <= prices.most_hosts)
+        } else {
+            let too_dear = &mut prices.too_dear;
+            prices.known.entry(bought).or_insert_with(|| {
+                let (mut affordable, mut is_cut) = (Vec::new(), false);
+                Unit::all(hardware, placement, sale, |unit| {
+                    let price = unit.price();
+                    let cap = self.price_cap;
+                    let within = price.filter(|price| cap.is_none_or(|cap| *price <= cap));
+                    let Some(price) = within else {
+                        is_cut |= price.is_some();
+                        return ControlFlow::Break(());
+                    };
+                    affordable.push((unit, price));
+                    ControlFlow::Continue(())
+                });
+                result.is_cut_by_price |= is_cut;
+                let is_too_dear = is_cut && affordable.is_empty();
+                if is_too_dear && hardware.owned.is_none() {
+                    *too_dear = bought;
                 }
-            });
-            result.is_cut_by_price |= is_cut;
-            let is_too_dear = is_cut && affordable.is_empty();
-            (affordable, is_too_dear)
-        });
+                (affordable, is_too_dear)
+            })
+        };
+        let (affordable, is_too_dear) = known;
         if *is_too_dear {
             result.covered += 1;
             result.rejected.price += 1;

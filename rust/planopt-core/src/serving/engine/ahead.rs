@@ -41,6 +41,8 @@ impl Stepping {
 pub(super) struct Ahead {
     pub(super) each: Vec<Stepping>,
     pub(super) accepts_from: f64,
+    /// When the last of what was taken happened.
+    pub(super) taken_to: f64,
     calendar: Calendar,
 }
 
@@ -51,6 +53,7 @@ impl Ahead {
         Self {
             each,
             accepts_from,
+            taken_to: 0.0,
             calendar,
         }
     }
@@ -68,6 +71,7 @@ impl Ahead {
                 }
                 one.ended += 1;
             }
+            self.taken_to = next;
             if self.accepts_from > next {
                 one.doing = Doing::Waits(self.accepts_from);
             } else {

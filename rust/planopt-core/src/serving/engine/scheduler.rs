@@ -181,7 +181,8 @@ impl<'a, T: StepTime> Engine<'a, T> {
     /// Ends a jump with the step that is under way, and what was taken ahead before `now`: somebody has
     /// come.
     pub(super) fn look_up(&mut self, now: f64) {
-        if let Some((mut ahead, _)) = self.ahead.take() {
+        if let Some((from, to)) = self.ahead.take() {
+            let mut ahead = if to.taken_to < now { to } else { from };
             ahead.go(now);
             self.catch_up(&ahead, now);
         }
@@ -250,15 +251,16 @@ impl<'a, T: StepTime> Engine<'a, T> {
         true
     }
 
-    /// Starts steps on micro-batches that have nothing to do but could.
-    pub(super) fn wake(&mut self, now: f64) {
+    /// Starts steps on micro-batches that have nothing to do but could, and takes ahead what happens
+    /// before `until`: nobody comes before.
+    pub(super) fn wake(&mut self, now: f64, until: f64) {
         let mut idle = std::mem::take(&mut self.idle);
         idle.retain(|&index| {
             self.start(index, now);
             self.micro_batches[index].doing == Doing::Idle
         });
         self.idle = idle;
-        self.go_ahead();
+        self.go_ahead(until);
     }
 
     /// What happens at [`Self::next`]: a step ends, or a micro-batch's turn to start one comes. Who is
@@ -397,7 +399,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
 
     /// Takes the steps of several micro-batches ahead while all of them only decode, and nobody waits
     /// or none of them lets anybody in.
-    fn go_ahead(&mut self) {
+    fn go_ahead(&mut self, until: f64) {
         let is_alone = self.micro_batches.len() == 1;
         if is_alone || self.ahead.is_some() || !self.arrived.is_empty() {
             return;
@@ -422,7 +424,7 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
         let from = Ahead::new(each, self.accepts_from);
         let mut to = from.clone();
-        to.go(f64::INFINITY);
+        to.go(until);
         let busy = self
             .micro_batches
             .iter_mut()

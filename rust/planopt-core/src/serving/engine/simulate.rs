@@ -158,9 +158,10 @@ impl<'a, T: StepTime> Engines<'a, T> {
         self.each[engine].submit(request)
     }
 
-    fn wake(&mut self, now: f64) {
+    /// Wakes those in which something has happened, of whom nobody comes to any before `until`.
+    fn wake(&mut self, now: f64, until: f64) {
         for engine in self.touched.drain(..) {
-            self.each[engine].wake(now);
+            self.each[engine].wake(now, until);
             let time = self.each[engine].next();
             if time < f64::INFINITY {
                 self.due.push(Due {
@@ -295,9 +296,12 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
                 }
             }
             self.arrive(now);
-            self.front.wake(now);
+            // Of several, what one does brings others something to do.
+            let is_alone = self.back.is_none() && self.front.each.len() == 1;
+            let next = Some(self.next_arrival()).filter(|_| is_alone);
+            self.front.wake(now, next.unwrap_or(f64::INFINITY));
             if let Some((engines, _)) = &mut self.back {
-                engines.wake(now);
+                engines.wake(now, f64::INFINITY);
             }
         }
         self.report(now, interrupted)

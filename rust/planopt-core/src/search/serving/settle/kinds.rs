@@ -435,7 +435,10 @@ impl<'s, 'a> Kinds<'s, 'a> {
             .map(|(line, systems)| {
                 let mut result = SearchResult::default();
                 let prepared = &all.prepared[line.prepared].1;
-                let prices = systems.iter().map(|system| Prices::of(system.parts()));
+                let sale = assumptions.switch_sale;
+                let prices = systems
+                    .iter()
+                    .map(|system| Prices::of(system.parts(), sale));
                 let mut prices: Vec<_> = prices.collect();
                 let mut affordable = |placement| {
                     let listings = prices.iter_mut();
