@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from planopt._native import read_toml
 from planopt.catalog.open import (
     DEFAULT_ASSUMPTIONS,
     LIMITED_TO,
@@ -18,7 +19,6 @@ from planopt.catalog.overlay import bare
 from planopt.documents.facts import Changed, Fact, Facts, PricePaid
 from planopt.documents.plan import Plan, PlanDocument
 from planopt.errors import InputError
-from planopt.toml import tomllib
 
 Table = dict[str, object]
 _NAMES = {
@@ -187,8 +187,7 @@ def _fits(
         for name, table in entries.items()
         if name.startswith("accelerators/")
     }
-    (entry,) = catalog.list("assumptions")
-    (whole,) = _tables(catalog, {"assumptions": {entry.id}}).values()
+    (whole,) = _tables(catalog, {"assumptions": {catalog.assumptions}}).values()
     about = {*cards, *cards.values()}
     engine = getattr(plan.request, "engine_name", None)
     kept = dict(whole)
@@ -210,7 +209,7 @@ def _errors(plan: PlanDocument) -> list[Table]:
     kind = getattr(plan, "kind", "serving")
     for of, (name, metrics) in _RESIDUALS.items():
         path = bundled_folder() / "measurements" / name
-        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        read = msgspec.json.decode(read_toml(str(path)))
         rows, groups = read["least_rows"], read.get("least_groups", 0)
         told += [
             row

@@ -6,6 +6,8 @@ process prepared from the first moments on.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 
@@ -22,6 +24,8 @@ def main(arguments: list[str] | None = None) -> None:
         from planopt.cli.streams import take_over
 
         take_over()
+        # The process ends: what is left is not looked through for what to free.
+        atexit.register(gc.freeze)
     given = sys.argv[1:] if arguments is None else arguments
     if not given:
         from planopt.cli.start import start

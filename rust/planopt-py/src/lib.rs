@@ -29,7 +29,7 @@ mod _native {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     use planopt_core::training::bounds;
-    use planopt_core::{cost, format, options, plan, quantity, request, search, serving};
+    use planopt_core::{catalog, cost, format, options, plan, quantity, request, search, serving};
 
     use crate::errors::quantity_error;
 
@@ -366,6 +366,21 @@ mod _native {
     #[pyfunction]
     fn recourse(asked: &[u8]) -> PyResult<Vec<u8>> {
         crate::json::written(&plan::scenarios::recourse(&crate::json::read(asked)?))
+    }
+
+    /// A TOML file as JSON.
+    ///
+    /// Raises
+    /// ------
+    /// `InputError`
+    ///     If it is none.
+    #[pyfunction]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a path handed over by Python is made for this call"
+    )]
+    fn read_toml(py: Python<'_>, file: std::path::PathBuf) -> PyResult<Vec<u8>> {
+        crate::json::answer(py, catalog::read_json(&file))
     }
 
     /// The table of options as JSON.

@@ -58,6 +58,7 @@ pub use self::pricing::Pricing;
 #[cfg(target_family = "wasm")]
 pub use self::read::hold;
 pub(crate) use self::read::read_file;
+pub use self::read::read_json;
 pub use self::residuals::{Residual, Residuals};
 pub use self::view::{Description, FigureView, Listed};
 

@@ -71,7 +71,11 @@ pub(super) fn read_text<T>(
 }
 
 /// A TOML file as JSON has it.
-pub(super) fn read_json(file: &Path) -> Result<serde_json::Value, Vec<Diagnostic>> {
+///
+/// # Errors
+///
+/// That it cannot be read, or is none.
+pub fn read_json(file: &Path) -> Result<serde_json::Value, Vec<Diagnostic>> {
     let text = read_to_text(file)?;
     let table = DeTable::parse(&text).map_err(|error| vec![syntax_problem(file, &text, &error)])?;
     Ok(json_of(&DeValue::Table(table.into_inner())))

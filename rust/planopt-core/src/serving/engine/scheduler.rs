@@ -400,30 +400,10 @@ impl<'a, T: StepTime> Engine<'a, T> {
     /// Takes the steps of several micro-batches ahead while all of them only decode, and nobody waits
     /// or none of them lets anybody in.
     fn go_ahead(&mut self, until: f64) {
-        let is_alone = self.micro_batches.len() == 1;
-        if is_alone || self.ahead.is_some() || !self.arrived.is_empty() {
+        let known = self.ahead.take();
+        let Some((from, mut to)) = known.or_else(|| self.only_decoding()) else {
             return;
-        }
-        let nobody_waits = self.waiting.is_empty();
-        let only_decodes = |each: &MicroBatch| {
-            let is_in_no_step = !matches!(each.doing, Doing::Steps(_));
-            each.reading.is_empty()
-                && (nobody_waits || each.lets_nobody_in)
-                && (each.decoding > 0 || is_in_no_step)
         };
-        if !self.micro_batches.iter().all(only_decodes) {
-            return;
-        }
-        let busy = || self.micro_batches.iter().filter(|each| each.decoding > 0);
-        let within = self.steps_within_pages(busy);
-        let each: Vec<Stepping> = busy()
-            .map(|each| self.stepping(each, each.steps_to_end().min(within)))
-            .collect();
-        if each.iter().any(|one| one.most < 2) {
-            return;
-        }
-        let from = Ahead::new(each, self.accepts_from);
-        let mut to = from.clone();
         to.go(until);
         let busy = self
             .micro_batches
@@ -434,6 +414,31 @@ impl<'a, T: StepTime> Engine<'a, T> {
         }
         self.look_at_all();
         self.ahead = Some((from, to));
+    }
+
+    /// Several micro-batches from where all of them only decode on, if they do.
+    fn only_decoding(&self) -> Option<(Ahead, Ahead)> {
+        if self.micro_batches.len() == 1 || !self.arrived.is_empty() {
+            return None;
+        }
+        let nobody_waits = self.waiting.is_empty();
+        let only_decodes = |each: &MicroBatch| {
+            let is_in_no_step = !matches!(each.doing, Doing::Steps(_));
+            each.reading.is_empty()
+                && (nobody_waits || each.lets_nobody_in)
+                && (each.decoding > 0 || is_in_no_step)
+        };
+        if !self.micro_batches.iter().all(only_decodes) {
+            return None;
+        }
+        let busy = || self.micro_batches.iter().filter(|each| each.decoding > 0);
+        let within = self.steps_within_pages(busy);
+        let each: Vec<Stepping> = busy()
+            .map(|each| self.stepping(each, each.steps_to_end().min(within)))
+            .collect();
+        let is_worth_it = each.iter().all(|one| one.most >= 2);
+        let from = Ahead::new(each, self.accepts_from);
+        is_worth_it.then(|| (from.clone(), from))
     }
 
     /// Writes the calendar again.
