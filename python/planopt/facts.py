@@ -42,7 +42,9 @@ def facts_of(plan: PlanDocument, catalog: Catalog) -> Facts:
     """Gather what verifying a plan reads of a catalog."""
     if not plan.bill_of_materials and plan.status == "infeasible":
         return Facts()
-    entries = _entries(plan, catalog)
+    found = _entries(plan, catalog)
+    assumptions = found.pop(f"assumptions/{catalog.assumptions}")
+    entries = {name: _cited(table) for name, table in found.items()}
     bought = (line for line in plan.bill_of_materials if not line.owned)
     lines = {f"{line.kind}/{line.id}": line for line in bought}
     # What is fitted to hardware that is not there any more is still there.
@@ -50,7 +52,7 @@ def facts_of(plan: PlanDocument, catalog: Catalog) -> Facts:
     about = {name: fact.table for name, fact in carried.items()} | entries
     return Facts(
         entries={name: Fact.of(table) for name, table in sorted(entries.items())},
-        fits={name: Fact.of(table) for name, table in _fits(plan, catalog, about)},
+        fits={name: Fact.of(table) for name, table in _fits(plan, assumptions, about)},
         prices={
             name: msgspec.convert(line, PricePaid, from_attributes=True)
             for name, line in lines.items()
@@ -115,7 +117,7 @@ def _leaves(value: object, field: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _entries(plan: PlanDocument, catalog: Catalog) -> dict[str, Table]:
-    """Read the entries that a plan names, and those that they name."""
+    """Read the entries that a plan names, those that they name, and assumptions."""
     named: dict[str, set[str]] = {kind: set() for kind in _NAMES.values()}
     for kind, id_ in _named(msgspec.to_builtins(plan)):
         named[kind].add(id_.partition(LIMITED_TO)[0])
@@ -124,7 +126,8 @@ def _entries(plan: PlanDocument, catalog: Catalog) -> dict[str, Table]:
     hosts = (named["hosts"] - offers) | {id_ for id_ in inside if id_}
     providers = {id_.partition("/")[0] for id_ in offers}
     wanted = {"hosts": hosts, "networks": named["networks"], "models": named["models"]}
-    found = _tables(catalog, {**wanted, "offers": providers})
+    read = {**wanted, "offers": providers, "assumptions": {catalog.assumptions}}
+    found = _tables(catalog, read)
     of_offers = {name: found[name] for name in found if name.startswith("offers/")}
     for name, table in of_offers.items():
         mine = {id_ for id_ in offers if f"offers/{id_.partition('/')[0]}" == name}
@@ -138,8 +141,7 @@ def _entries(plan: PlanDocument, catalog: Catalog) -> dict[str, Table]:
     cards = _tables(catalog, {"accelerators": named["accelerators"]})
     links = {str(bare(each["link"])) for each in found.values() if "link" in each}
     links |= {_slot(card) for card in cards.values() if "pcie" in card}
-    found |= cards | _tables(catalog, {"links": links})
-    return {name: _cited(table) for name, table in found.items()}
+    return found | cards | _tables(catalog, {"links": links})
 
 
 def _named(value: object) -> Iterator[tuple[str, str]]:
@@ -179,18 +181,17 @@ def _tables(catalog: Catalog, wanted: Mapping[str, set[str]]) -> dict[str, Table
 
 
 def _fits(
-    plan: PlanDocument, catalog: Catalog, entries: dict[str, Table]
+    plan: PlanDocument, assumptions: Table, entries: dict[str, Table]
 ) -> Iterator[tuple[str, Table]]:
-    """Read the assumptions, as far as they are about what the plan names."""
+    """Keep of the assumptions what they say about what the plan names."""
     cards = {
         name.partition("/")[2]: str(bare(table.get("family", "")))
         for name, table in entries.items()
         if name.startswith("accelerators/")
     }
-    (whole,) = _tables(catalog, {"assumptions": {catalog.assumptions}}).values()
     about = {*cards, *cards.values()}
     engine = getattr(plan.request, "engine_name", None)
-    kept = dict(whole)
+    kept = dict(assumptions)
     for key in ("accelerators", "families", "trainers"):
         if key in kept:
             kept[key] = _only(kept[key], about)

@@ -16,6 +16,7 @@ impl Calendar {
     }
 
     /// When the next is, and of whom.
+    #[inline]
     pub(super) fn first(&self) -> Option<(f64, usize)> {
         self.0.front().copied()
     }
@@ -31,12 +32,14 @@ impl Calendar {
     }
 
     /// Takes the next out.
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<usize> {
         self.0.pop_front().map(|(_, who)| who)
     }
 
     /// Mostly steps end in the order in which they begin, and who waits for the first stage is next: it
     /// goes to one of the ends.
+    #[inline]
     pub(super) fn put(&mut self, time: f64, who: usize) {
         let is_before =
             |&(other, place): &(f64, usize)| other.total_cmp(&time).then(place.cmp(&who)).is_lt();
