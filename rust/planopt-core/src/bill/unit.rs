@@ -4,7 +4,7 @@
 use super::host_set::HostSet;
 use super::line::BillLine;
 use super::parts::{Line, Part, bill_of, joining, price_of, summed};
-use crate::catalog::{Assumptions, Connecting, Switch, SwitchSale};
+use crate::catalog::{Assumptions, Switch, SwitchSale};
 use crate::hardware::{Hardware, Owned};
 use crate::parallel::Placement;
 use crate::quantity::{MicroUsd, Watts};
@@ -77,16 +77,6 @@ impl<'a> Unit<'a> {
         self.switch
             .and_then(|share| share.blocks)
             .map_or(0, |(bought, _)| bought)
-    }
-
-    /// NICs, where hosts are connected.
-    pub fn nics(&self) -> u32 {
-        self.host_set().nics()
-    }
-
-    /// NICs that the price of its hosts does not include, and those whose cable it does not.
-    pub fn connecting(&self) -> Connecting {
-        self.host_set().connecting()
     }
 
     fn parts(&self, line: Line<'_, 'a>) -> Option<()> {

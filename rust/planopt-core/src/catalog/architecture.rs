@@ -10,10 +10,6 @@ use crate::transformer::{
 use serde_json::{Map, Value, json};
 
 /// The model of a catalog id or of a file, in the shape of a model file.
-///
-/// # Errors
-///
-/// An unknown name or an unreadable file.
 pub fn describe_architecture(catalog: &Catalog, model: &str) -> Result<Value, Vec<Diagnostic>> {
     catalog
         .architecture(model)

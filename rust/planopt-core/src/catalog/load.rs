@@ -160,10 +160,6 @@ impl Catalog {
 }
 
 /// The model that a TOML file outside of the catalogs describes.
-///
-/// # Errors
-///
-/// Everything that is wrong with the file.
 pub(super) fn read_model(file: &Path) -> Result<Entry<Architecture>, Vec<Diagnostic>> {
     read_file(file, model::read)
 }

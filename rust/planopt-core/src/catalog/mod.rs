@@ -110,10 +110,6 @@ macro_rules! lookups {
 impl Catalog {
     /// What can be rented: providers by id. They are read when they are first asked for, because
     /// most questions are about buying.
-    ///
-    /// # Errors
-    ///
-    /// Every problem of every file.
     pub fn providers(&self) -> Result<&BTreeMap<String, Entry<Provider>>, Vec<Diagnostic>> {
         self.offers.read(&self.accelerators)
     }

@@ -76,10 +76,6 @@ impl Residuals {
 
     /// Errors of a metric of the first of some classes that speaks for itself, and whether it is
     /// the class of everything, which comes last.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read.
     pub fn nearest(
         &self,
         metric: &str,
@@ -102,10 +98,6 @@ impl Residuals {
     }
 
     /// Errors of a metric of all classes whose names end so, those that speak for themselves.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read.
     pub fn ending<'a>(
         &'a self,
         metric: &'a str,

@@ -114,11 +114,6 @@ impl Fabric {
         }
     }
 
-    /// Whether hosts are connected.
-    pub fn has_network(&self) -> bool {
-        self.network.is_some()
-    }
-
     /// How an all-reduce is counted.
     #[inline]
     pub(crate) fn algorithm(&self) -> AllReduceAlgorithm {

@@ -26,10 +26,6 @@ pub(super) struct PerHost {
 
 impl TestSystem {
     /// An accelerator in a host by its id, else in the smallest that holds what a host must.
-    ///
-    /// # Errors
-    ///
-    /// An unknown id, with the nearest ones.
     pub(super) fn new(
         catalog: &Catalog,
         accelerator: Accelerator,

@@ -51,10 +51,6 @@ pub(crate) enum Nics {
 
 impl HardwareSpec {
     /// Checks that every count can be one.
-    ///
-    /// # Errors
-    ///
-    /// Each that cannot be.
     pub(crate) fn check(&self) -> Result<(), Vec<Diagnostic>> {
         none_of(wrong_counts([
             ("hosts", self.hosts, LARGEST_COUNT),
@@ -68,10 +64,6 @@ impl HardwareSpec {
     }
 
     /// Its accelerator.
-    ///
-    /// # Errors
-    ///
-    /// None.
     pub(crate) fn accelerator(&self) -> Result<&str, Vec<Diagnostic>> {
         self.accelerator.as_deref().ok_or_else(|| {
             let problem = Diagnostic::new(code::MISSING_KEY, "which accelerator?");
@@ -175,7 +167,7 @@ impl HardwareSpec {
         &self,
         catalog: &Catalog,
         accelerators: u32,
-    ) -> Result<Site<'_>, Vec<Diagnostic>> {
+    ) -> Result<Site, Vec<Diagnostic>> {
         let place = if let Some(terms) = &self.terms {
             self.check_rented()?;
             Place::Rented(self.rented(catalog, terms)?)
@@ -188,7 +180,7 @@ impl HardwareSpec {
             )?))
         };
         Ok(Site {
-            hardware: self,
+            hardware: self.clone(),
             place,
         })
     }
@@ -203,10 +195,6 @@ impl HardwareSpec {
     }
 
     /// The system over the network that is named, if one is.
-    ///
-    /// # Errors
-    ///
-    /// An unknown id, with the nearest ones.
     pub(crate) fn connected<'c>(
         &self,
         catalog: &'c Catalog,
@@ -259,8 +247,8 @@ fn too_fast(catalog: &Catalog, system: &System, network: &Network) -> Diagnostic
 }
 
 /// Where a configuration runs.
-pub(crate) struct Site<'q> {
-    hardware: &'q HardwareSpec,
+pub(crate) struct Site {
+    hardware: HardwareSpec,
     place: Place,
 }
 
@@ -271,7 +259,7 @@ enum Place {
     TestSystem(Box<TestSystem>),
 }
 
-impl Site<'_> {
+impl Site {
     /// The system that the names come to.
     ///
     /// # Errors

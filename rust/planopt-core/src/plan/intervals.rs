@@ -145,10 +145,6 @@ impl<'c> Errors<'c> {
     /// How long steps take beside what is predicted, by the first of some metrics that is known of
     /// the accelerator, else of its family. A kind that nobody measured may be as slow as the
     /// slowest that was.
-    ///
-    /// # Errors
-    ///
-    /// Files that cannot be read.
     pub fn of_steps(&self, metrics: &[&str]) -> Result<Option<StepErrors>, Vec<Diagnostic>> {
         let residuals = &self.catalog.residuals;
         for (class, grade) in self.classes.iter().zip([Grade::Measured, Grade::Family]) {
@@ -178,10 +174,6 @@ impl<'c> Errors<'c> {
     }
 
     /// What is known of a metric.
-    ///
-    /// # Errors
-    ///
-    /// Files that cannot be read.
     pub fn known(&self, metric: &str) -> Result<Option<MetricErrors>, Vec<Diagnostic>> {
         let residuals = &self.catalog.residuals;
         let nearest = residuals.nearest(metric, &self.classes, &self.everything)?;
@@ -192,10 +184,6 @@ impl<'c> Errors<'c> {
     }
 
     /// The same of several metrics, by name.
-    ///
-    /// # Errors
-    ///
-    /// Files that cannot be read.
     pub fn each<'m>(
         &self,
         metrics: &'m [String],
@@ -205,10 +193,6 @@ impl<'c> Errors<'c> {
     }
 
     /// What figures of serving are expected to lie in, as far as anything is known.
-    ///
-    /// # Errors
-    ///
-    /// Files that cannot be read.
     pub fn of_serving(&self, predicted: &Predicted) -> Result<Intervals, Vec<Diagnostic>> {
         let mut intervals = Intervals::new();
         let steps = self.of_steps(&STEPS_OF_SERVING)?;
@@ -240,10 +224,6 @@ impl<'c> Errors<'c> {
     }
 
     /// What figures of a run are expected to lie in, as far as anything is known.
-    ///
-    /// # Errors
-    ///
-    /// Files that cannot be read.
     pub fn of_training(&self, run: &RunEvaluation) -> Result<Intervals, Vec<Diagnostic>> {
         let mut intervals = Intervals::new();
         if let (Some(memory), Some(known)) = (&run.memory, self.known("memory")?) {

@@ -7,7 +7,7 @@ use crate::bill::{Cluster, HostSet};
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
-use crate::hardware::{Site, takes_together};
+use crate::hardware::takes_together;
 use crate::load::EngineOptions;
 use crate::parallel::Rejection;
 use crate::quantity::MicroUsd;
@@ -28,10 +28,6 @@ pub struct ChainRequest {
 }
 
 /// Asks about chains as engines, if they can be that.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub(super) fn with_chain<T>(
     catalog: &Catalog,
     (served, options): (&ServedRequest, &EngineOptions),
@@ -137,13 +133,10 @@ fn joined_by(
 ) -> Result<Vec<PricedChain>, Vec<Diagnostic>> {
     let assumptions = &catalog.assumptions.entity;
     let homes = Homes::new(assumed(catalog)?, false, None, None, true);
-    let specs = sites(catalog, machines)?;
-    let sites: Vec<Site> = (specs.iter())
-        .map(|(spec, named)| spec.site(catalog, named.accelerators))
-        .collect::<Result<_, _>>()?;
+    let sites = sites(catalog, machines)?;
     // A card that no such host takes, or none with such a NIC, is in no chain there.
-    let kinds: Vec<Kind> = (sites.iter().zip(machines))
-        .filter_map(|(site, named)| Kind::of(catalog, site, named, homes).ok())
+    let kinds: Vec<Kind> = (sites.iter())
+        .filter_map(|site| Kind::of(catalog, site, homes).ok())
         .filter(|kind| {
             let connection = kind.system.network.as_ref();
             connection.is_none_or(|network| kind.system.takes(network))

@@ -114,10 +114,6 @@ const MOST_REQUESTS: u64 = 20_000_000;
 const MOST_REPLICAS: u32 = 1024;
 
 /// Simulates a load on one configuration.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn simulate_serving(
     catalog: &Catalog,
     request: &SimulateServing,

@@ -34,10 +34,6 @@ pub struct ErrorsRequest {
 }
 
 /// Errors by metric, or intervals by figure.
-///
-/// # Errors
-///
-/// Unknown names, and files that cannot be read.
 pub fn errors_of(
     catalog: &Catalog,
     request: &ErrorsRequest,

@@ -13,10 +13,6 @@ use crate::plan::training_problem::Subject;
 use crate::training::{Balanced, Job, Share, TrainingEvaluation, TrainingHardware};
 
 /// Evaluates one configuration over several kinds of accelerator.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn evaluate_mixed(
     catalog: &Catalog,
     request: &EvaluateTraining,

@@ -8,7 +8,6 @@ use crate::cost::energy_kwh;
 use crate::course::Course;
 use crate::diagnostic::{Diagnostic, Problems, code};
 use crate::document::{IslandKind, IslandsAnswer, IslandsRun, TrainingCandidate};
-use crate::hardware::Site;
 use crate::islands::{Round, RoundTerms, ScalingLaw, loss_increase};
 use crate::load::training::Recipe;
 use crate::parallel::Layout;
@@ -96,10 +95,6 @@ struct Problem<'a> {
 }
 
 /// Finds the set of islands that trains a model cheapest by a deadline, or else first.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn train_islands(
     catalog: &Catalog,
     request: &TrainIslands,
@@ -116,13 +111,9 @@ pub fn train_islands(
     let asked = &request.islands;
     let (lifetime, away) = (asked.lifetime_seconds, asked.away_seconds);
     let homes = Homes::new(islands, asked.marginal, lifetime, away, false);
-    let specs = sites(catalog, &asked.machines)?;
-    let sites: Vec<Site> = (specs.iter())
-        .map(|(spec, named)| spec.site(catalog, named.accelerators))
-        .collect::<Result<_, _>>()?;
-    let kinds: Vec<Kind> = (sites.iter().zip(&asked.machines))
-        .map(|(site, named)| Kind::of(catalog, site, named, homes))
-        .collect::<Result<_, _>>()?;
+    let sites = sites(catalog, &asked.machines)?;
+    let kinds = sites.iter().map(|site| Kind::of(catalog, site, homes));
+    let kinds: Vec<Kind> = kinds.collect::<Result<_, _>>()?;
     let mut problem = Problem {
         request,
         transformer: &transformer,

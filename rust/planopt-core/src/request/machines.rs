@@ -89,10 +89,15 @@ pub(super) fn assumed(catalog: &Catalog) -> Result<&IslandAssumptions, Vec<Diagn
 pub(super) fn sites<'m>(
     catalog: &Catalog,
     machines: &'m [Machines],
-) -> Result<Vec<(HardwareSpec, &'m Machines)>, Vec<Diagnostic>> {
+) -> Result<Vec<(Site, &'m Machines)>, Vec<Diagnostic>> {
     let each = machines.iter();
-    each.map(|named| Ok((spec(catalog, named)?, named)))
-        .collect()
+    each.map(|named| {
+        Ok((
+            spec(catalog, named)?.site(catalog, named.accelerators)?,
+            named,
+        ))
+    })
+    .collect()
 }
 
 /// A kind of machine, with everything that is known of one.
@@ -142,8 +147,7 @@ fn spec(catalog: &Catalog, named: &Machines) -> Result<HardwareSpec, Vec<Diagnos
 impl<'a> Kind<'a> {
     pub(super) fn of(
         catalog: &'a Catalog,
-        site: &'a Site<'a>,
-        named: &'a Machines,
+        (site, named): &'a (Site, &'a Machines),
         homes: Homes,
     ) -> Result<Self, Vec<Diagnostic>> {
         let assumptions = &catalog.assumptions.entity;

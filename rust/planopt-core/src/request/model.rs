@@ -90,10 +90,6 @@ pub struct Engine {
 
 impl ModelRequest {
     /// The model as a list of operations.
-    ///
-    /// # Errors
-    ///
-    /// Unknown names and unreadable files, with what would be accepted.
     pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
         let mut architecture = catalog.architecture(&self.name)?;
         if let Some(kv_heads) = self.kv_heads {
@@ -115,10 +111,6 @@ const MOST_DRAFTED: u32 = 64;
 
 impl ServedModel {
     /// The model as a list of operations, with what drafts for it.
-    ///
-    /// # Errors
-    ///
-    /// Unknown names and unreadable files, with what would be accepted.
     pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
         let model = ModelRequest {
             name: self.name.clone(),
@@ -288,10 +280,6 @@ pub(super) fn unknown_format(name: &str) -> Diagnostic {
 }
 
 /// Describes a model.
-///
-/// # Errors
-///
-/// An unknown name or an unreadable file.
 pub fn describe_model(
     catalog: &Catalog,
     request: &ModelRequest,

@@ -8,7 +8,6 @@ use crate::catalog::Catalog;
 use crate::diagnostic::option::wrong_option;
 use crate::diagnostic::{Diagnostic, code};
 use crate::document::{BomLine, ChainsAnswer, NeighbourKind, NeighboursAnswer, StageAnswer};
-use crate::hardware::Site;
 use crate::parallel::Layout;
 use crate::plan::sourced;
 use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, TOKENS_PER_MILLION, real};
@@ -70,10 +69,6 @@ struct Problem<'a> {
 }
 
 /// Finds the chains that serve the most tokens at the speed that is asked for.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn serve_neighbours(
     catalog: &Catalog,
     request: &ServeNeighbours,
@@ -99,13 +94,9 @@ pub(super) fn with_machines<T>(
 ) -> Result<T, Vec<Diagnostic>> {
     let (assumptions, question) = (&served.assumptions, &served.question);
     let disk = assumed(catalog)?.disk;
-    let specs = sites(catalog, machines)?;
-    let sites: Vec<Site> = (specs.iter())
-        .map(|(spec, named)| spec.site(catalog, named.accelerators))
-        .collect::<Result<_, _>>()?;
-    let kinds: Vec<Kind> = (sites.iter().zip(machines))
-        .map(|(site, named)| Kind::of(catalog, site, named, homes))
-        .collect::<Result<_, _>>()?;
+    let sites = sites(catalog, machines)?;
+    let kinds = sites.iter().map(|site| Kind::of(catalog, site, homes));
+    let kinds: Vec<Kind> = kinds.collect::<Result<_, _>>()?;
     let prepare = |kind: &Kind| {
         let (model, card) = (&served.transformer, kind.system.accelerator);
         Prepared::new(model, question, card, assumptions, &[Layout::SINGLE]).map_err(|rejection| {

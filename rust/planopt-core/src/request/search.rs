@@ -67,10 +67,6 @@ pub struct ClusterOptions {
 }
 
 /// Finds the clusters that train a model; `course` tells how far it is, and may end it early.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn search_training(
     catalog: &Arc<Catalog>,
     request: &SearchTraining,
@@ -140,10 +136,6 @@ pub fn search_training(
 
 /// Finds the units that meet the goal of each part of a question: formats that it allows, what is
 /// bought and what is rented, groups of hardware that promise more or less.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn search_serving(
     catalog: &Arc<Catalog>,
     parts: &[SearchServing],
@@ -184,10 +176,6 @@ struct PartRead<'r> {
 
 impl<'r> PartRead<'r> {
     /// Reads it.
-    ///
-    /// # Errors
-    ///
-    /// Everything in it that is not known or cannot be.
     fn of(
         catalog: &Catalog,
         request: &'r SearchServing,
@@ -377,10 +365,6 @@ impl From<&Ran<'_>> for RunAnswer {
 
 /// Finds the best purchase that holds its promises when it is simulated: its units, how many, and
 /// what is proven.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn settle_serving(
     catalog: &Arc<Catalog>,
     parts: &[SearchServing],
@@ -476,10 +460,6 @@ pub struct ColumnsServing {
 
 /// Gathers every unit of a question, whatever beats or replaces it, and places of the rates that no run of
 /// now refuses.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn columns_serving(
     catalog: &Arc<Catalog>,
     parts: &[SearchServing],

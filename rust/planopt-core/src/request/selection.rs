@@ -18,10 +18,6 @@ pub struct Considered {
 
 /// Accelerators that a question would allow and that nothing can be built of, and offers that it
 /// would take of another class.
-///
-/// # Errors
-///
-/// Everything in the question that is not known.
 pub fn left_out(catalog: &Catalog, request: &Considered) -> Result<LeftOut, Vec<Diagnostic>> {
     let hardware = &request.hardware;
     let Some(rent) = &request.rent else {

@@ -346,10 +346,6 @@ pub(super) struct ServedRequest {
 
 impl ServedRequest {
     /// From the groups that every question about serving has.
-    ///
-    /// # Errors
-    ///
-    /// Everything in them that is not known or cannot be.
     pub(super) fn of(
         catalog: &Catalog,
         model: &ServedModel,
@@ -366,10 +362,6 @@ impl ServedRequest {
 }
 
 /// Evaluates one configuration, whether or not it works.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn evaluate_serving(
     catalog: &Catalog,
     request: &EvaluateServing,

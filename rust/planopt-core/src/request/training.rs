@@ -438,10 +438,6 @@ pub(super) fn as_asked(
 
 impl TrainingLayout {
     /// Checks that every count can be one.
-    ///
-    /// # Errors
-    ///
-    /// Each that cannot be.
     pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
         none_of(wrong_counts([
             ("tp", Some(self.tp), LARGEST_COUNT),
@@ -476,10 +472,6 @@ impl TrainingLayout {
 
 impl RecipeRequest {
     /// Checks that every count can be one.
-    ///
-    /// # Errors
-    ///
-    /// Each that cannot be.
     pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let modules = self.mtp_modules.filter(|many| *many > MOST_MTP_MODULES);
         let modules = modules.map(|modules| {
@@ -500,10 +492,6 @@ impl RecipeRequest {
 
 impl TrainingRun {
     /// Checks that every number of a run can be one.
-    ///
-    /// # Errors
-    ///
-    /// Each that cannot be.
     pub(super) fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let spares = self.redundancy.filter(|many| *many > LARGEST_COUNT);
         let spares = spares.map(|spares| {
@@ -545,10 +533,6 @@ impl TrainingRun {
 }
 
 /// Evaluates one configuration of a training run, whether or not it works.
-///
-/// # Errors
-///
-/// Everything in the question that is not known or cannot be.
 pub fn evaluate_training(
     catalog: &Catalog,
     request: &EvaluateTraining,

@@ -229,11 +229,6 @@ impl<'a> Replica<'a> {
         self.step_limits
     }
 
-    /// Ranks that divide contexts.
-    pub fn context_ranks(&self) -> u32 {
-        self.placement.degrees.cp
-    }
-
     /// Ranks of which each has tokens of its own of the prompts in a step.
     pub fn prompt_readers(&self) -> u32 {
         self.placement.degrees.dp * self.placement.degrees.cp

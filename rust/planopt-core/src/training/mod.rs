@@ -17,6 +17,6 @@ pub(crate) use self::evaluate::{LEAST_GOODPUT, candidate};
 pub use self::evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
 pub use self::heterogeneous::{Balanced, Share};
 pub use self::job::Job;
-pub use self::run::{AtWork, Failures, failure_interval};
+pub use self::run::{AtWork, Failures};
 pub(crate) use self::step::{Overlapping, following, micro_batch, straggling};
 pub use self::step::{StageParts, StepTime};

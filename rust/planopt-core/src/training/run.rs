@@ -79,11 +79,6 @@ fn at_most(mean: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Mean time between failures of `count` things that each fail once in `mtbf`.
-pub fn failure_interval(mtbf: Seconds, count: f64) -> Seconds {
-    mtbf / count
-}
-
 impl Failures {
     /// Of a cluster that writes checkpoints of so many bytes.
     pub fn of_cluster(
@@ -176,14 +171,8 @@ mod tests {
     const MINUTE: f64 = 60.0;
 
     #[test]
-    fn cards_that_fail_monthly_fail_every_twenty_one_minutes() {
-        let month = Seconds(30.0 * 24.0 * 3600.0);
-        let interval = failure_interval(month, 2048.0);
-        assert!((interval.0 / MINUTE - 21.094).abs() < 1e-3);
-    }
-
-    #[test]
     fn ten_minutes_lost_every_twenty_one_leave_half_of_the_cluster() {
+        // Of 2,048 cards that each fail once in thirty days.
         let interval = Seconds(21.094 * MINUTE);
         let failures = Failures::new(interval, Bytes(1.0), Seconds(1e-3), Seconds(10.0 * MINUTE));
         assert!((0.45..0.65).contains(&failures.goodput), "{failures:?}");

@@ -79,10 +79,10 @@ proptest! {
             prop_assert!(unit.accelerators_used() <= unit.hosts() * slots);
             prop_assert!(unit.accelerators_used() <= unit.accelerators_bought());
             prop_assert!(unit.accelerators_bought() <= unit.hosts() * slots);
-            prop_assert_eq!(unit.nics() > 0, unit.hosts() > 1);
+            prop_assert_eq!(unit.host_set().nics() > 0, unit.hosts() > 1);
             prop_assert_eq!(unit.switch.is_some(), placement.hosts > 2);
             if let Some(share) = unit.switch {
-                prop_assert!(unit.nics() <= share.switch.ports);
+                prop_assert!(unit.host_set().nics() <= share.switch.ports);
             }
             let bill = unit.bill_of_materials().expect("everything has a price");
             let sum: i64 = bill.iter().map(|line| line.unit_price.0 * i64::from(line.quantity)).sum();
@@ -95,12 +95,12 @@ proptest! {
             let included = stock.hosts[0].included_nics.as_ref().filter(|included| {
                 network.is_some_and(|network| included.networks.contains(network))
             });
-            let each = unit.nics() / unit.hosts();
+            let each = unit.host_set().nics() / unit.hosts();
             let covered = included.map_or(0, |included| included.count.min(each)) * unit.hosts();
-            prop_assert_eq!(number(PartKind::Nic), unit.nics() - if unit.nics() > 0 { covered } else { 0 });
+            prop_assert_eq!(number(PartKind::Nic), unit.host_set().nics() - if unit.host_set().nics() > 0 { covered } else { 0 });
             let ends = if unit.switch.is_some() { 1 } else { 2 };
             let with_optics = included.is_some_and(|included| included.optics);
-            let cabled = if with_optics { number(PartKind::Nic) } else { unit.nics() };
+            let cabled = if with_optics { number(PartKind::Nic) } else { unit.host_set().nics() };
             let cable = unit.hardware.network.and_then(|(network, _)| network.cable.as_ref());
             prop_assert_eq!(number(PartKind::Cable), cable.map_or(0, |_| cabled / ends));
         }
@@ -124,9 +124,9 @@ proptest! {
             let (dear, cheap) = (without.price().expect("priced").0, with.price().expect("priced").0);
             prop_assert!(cheap <= dear);
             let nic = with.hardware.network.and_then(|(network, _)| network.nic.price);
-            let saved = i64::from(without.connecting().nics - with.connecting().nics);
+            let saved = i64::from(without.host_set().connecting().nics - with.host_set().connecting().nics);
             prop_assert!(dear - cheap >= saved * nic.unwrap_or(MicroUsd::ZERO).0);
-            prop_assert_eq!(with.nics(), without.nics());
+            prop_assert_eq!(with.host_set().nics(), without.host_set().nics());
         }
     }
 

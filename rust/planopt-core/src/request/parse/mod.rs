@@ -32,10 +32,6 @@ use crate::diagnostic::Diagnostic;
 pub type Options = Vec<(String, Given)>;
 
 /// Reads the options of a command that asks nothing of a catalog, by their arguments.
-///
-/// # Errors
-///
-/// Everything that is wrong with them.
 pub fn read_options(command: &str, given: Options) -> Result<Value, Vec<Diagnostic>> {
     let reader = Reader::new(command, given, None, false);
     let values = reader.values().clone();
@@ -43,10 +39,6 @@ pub fn read_options(command: &str, given: Options) -> Result<Value, Vec<Diagnost
 }
 
 /// Reads the question that the options of a command ask.
-///
-/// # Errors
-///
-/// Everything that is wrong with them.
 pub fn read_question(
     command: &str,
     given: Options,
@@ -58,10 +50,6 @@ pub fn read_question(
 /// Reads a question with some of its options changed, or left out where they are empty.
 ///
 /// Nothing is missed that a whole question needs: an edit may take the last limit away.
-///
-/// # Errors
-///
-/// Everything that is wrong with them.
 pub fn read_edited(
     command: &str,
     given: Options,

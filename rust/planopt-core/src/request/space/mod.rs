@@ -40,10 +40,6 @@ pub enum SpaceRequest {
 
 impl SpaceRequest {
     /// How many candidates there are.
-    ///
-    /// # Errors
-    ///
-    /// Everything in the request that is not known or cannot be.
     pub fn count(&self, catalog: &Catalog) -> Result<u64, Vec<Diagnostic>> {
         match self {
             Self::Training(request) => with_training_space(catalog, request, |space| space.count()),
@@ -52,10 +48,6 @@ impl SpaceRequest {
     }
 
     /// Evaluates candidates as fast as this machine can.
-    ///
-    /// # Errors
-    ///
-    /// Everything in the request that is not known or cannot be.
     pub fn bench(
         &self,
         catalog: &Catalog,
@@ -73,10 +65,6 @@ impl SpaceRequest {
     }
 
     /// The front of a part of the space.
-    ///
-    /// # Errors
-    ///
-    /// Everything in the request that is not known or cannot be.
     pub fn front(
         &self,
         catalog: &Catalog,
@@ -94,10 +82,6 @@ impl SpaceRequest {
     }
 
     /// Every metric of the candidates from `start` to `end` that work.
-    ///
-    /// # Errors
-    ///
-    /// Everything in the request that is not known or cannot be.
     pub fn metrics(
         &self,
         catalog: &Catalog,

@@ -102,10 +102,6 @@ impl ServingSpaceRequest {
 }
 
 /// Shows `work` the space that a request names.
-///
-/// # Errors
-///
-/// Everything in the request that is not known or cannot be.
 pub fn with_serving_space<T>(
     catalog: &Catalog,
     request: &ServingSpaceRequest,

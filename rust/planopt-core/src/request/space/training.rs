@@ -132,10 +132,6 @@ impl TrainingSpaceRequest {
 }
 
 /// Shows `work` the space that a request names.
-///
-/// # Errors
-///
-/// Everything in the request that is not known or cannot be.
 pub fn with_training_space<T>(
     catalog: &Catalog,
     request: &TrainingSpaceRequest,
