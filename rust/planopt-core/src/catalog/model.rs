@@ -7,8 +7,8 @@ use crate::diagnostic::Diagnostic;
 use crate::format::Format;
 use crate::quantity::Dimension;
 use crate::transformer::{
-    Architecture, AttentionShape, BlockShape, ImageSize, Indexer, KeyValue, LayerEmbedding,
-    MOST_MTP_MODULES, MlpShape, Norm, Rule, StateSpace, Vision,
+    Architecture, AttentionShape, BlockShape, Experts, Heads, ImageSize, Indexer, KeyValue,
+    LayerEmbedding, MOST_MTP_MODULES, MlpShape, Norm, Rule, Side, StateSpace, Vision,
 };
 
 const NORMS: &[(&str, Norm)] = &[
@@ -181,11 +181,9 @@ fn read_block(fields: &mut Fields<'_>, nominal: Option<&MlpShape>) -> BlockShape
         mlp: nominal
             .cloned()
             .unwrap_or_else(|| fields.section("mlp", mlp)),
-        side: fields.sections("side", |own| {
-            (
-                some::<WIDEST>(own, "inputs"),
-                some::<WIDEST>(own, "outputs"),
-            )
+        side: fields.sections("side", |own| Side {
+            inputs: some::<WIDEST>(own, "inputs"),
+            outputs: some::<WIDEST>(own, "outputs"),
         }),
     }
 }
@@ -201,14 +199,12 @@ const KINDS: [&str; 7] = [
 ];
 
 fn attention(fields: &mut Fields<'_>) -> AttentionShape {
+    let mixer = |fields: &mut _, rule| AttentionShape::StateSpace(state_space(fields, rule));
     match fields.word("kind", &KINDS).as_str() {
-        "mamba2" => {
-            let normalised = fields.or("normalised", true, Fields::flag);
-            AttentionShape::StateSpace(state_space(fields, Rule::Decay { normalised }))
-        }
-        "gated-delta" => AttentionShape::StateSpace(state_space(fields, Rule::GatedDelta)),
-        "kimi-delta" => AttentionShape::StateSpace(state_space(fields, Rule::KimiDelta)),
-        "convolution" => AttentionShape::StateSpace(state_space(fields, Rule::Convolution)),
+        "mamba2" => mixer(fields, Rule::Decay),
+        "gated-delta" => mixer(fields, Rule::GatedDelta),
+        "kimi-delta" => mixer(fields, Rule::KimiDelta),
+        "convolution" => mixer(fields, Rule::Convolution),
         "none" => AttentionShape::Absent,
         "latent" => AttentionShape::Latent {
             heads: some::<MOST_HEADS>(fields, "heads"),
@@ -220,11 +216,11 @@ fn attention(fields: &mut Fields<'_>) -> AttentionShape {
             selected: fields.optional("selected", some::<MOST_TOKENS>),
             indexer: fields.optional_section("indexer", indexer),
         },
-        _ => grouped(fields),
+        _ => AttentionShape::Grouped(grouped(fields)),
     }
 }
 
-fn grouped(fields: &mut Fields<'_>) -> AttentionShape {
+fn grouped(fields: &mut Fields<'_>) -> Heads {
     let heads = some::<MOST_HEADS>(fields, "heads");
     let kv_heads = some::<MOST_HEADS>(fields, "kv_heads");
     if !heads.is_multiple_of(kv_heads) {
@@ -236,7 +232,7 @@ fn grouped(fields: &mut Fields<'_>) -> AttentionShape {
         );
     }
     let head_dim = some::<WIDEST_HEAD>(fields, "head_dim");
-    AttentionShape::Grouped {
+    Heads {
         heads,
         kv_heads,
         head_dim,
@@ -282,12 +278,13 @@ fn state_space(fields: &mut Fields<'_>, rule: Rule) -> StateSpace {
         state: any::<WIDEST_HEAD>(fields, "state"),
         conv: some::<MOST_HEADS>(fields, "conv"),
         chunk: some::<MOST_HEADS>(fields, "chunk"),
+        normalised: (rule == Rule::Decay).then(|| fields.or("normalised", true, Fields::flag)),
     }
 }
 
 fn mlp(fields: &mut Fields<'_>) -> MlpShape {
     match fields.word("kind", &["dense", "experts", "none"]).as_str() {
-        "experts" => experts(fields),
+        "experts" => MlpShape::Experts(experts(fields)),
         "none" => MlpShape::Absent,
         _ => MlpShape::Dense {
             width: some::<WIDEST>(fields, "width"),
@@ -297,7 +294,7 @@ fn mlp(fields: &mut Fields<'_>) -> MlpShape {
     }
 }
 
-fn experts(fields: &mut Fields<'_>) -> MlpShape {
+fn experts(fields: &mut Fields<'_>) -> Experts {
     let experts = some::<MOST_EXPERTS>(fields, "experts");
     let active = some::<MOST_EXPERTS>(fields, "active");
     if active > experts {
@@ -307,7 +304,7 @@ fn experts(fields: &mut Fields<'_>) -> MlpShape {
             Diagnostic::new(diagnostic::OUT_OF_RANGE, message).accepted(format!("1 to {experts}")),
         );
     }
-    MlpShape::Experts {
+    Experts {
         experts,
         active,
         width: some::<WIDEST>(fields, "width"),

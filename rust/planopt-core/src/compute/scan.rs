@@ -55,7 +55,7 @@ impl ScanPrice {
         let of_states = 2.0 * real(mixer.state_products()) * inner * state_width;
         let within_chunk = match mixer.rule {
             Rule::Convolution => 0.0,
-            Rule::Decay { .. } => {
+            Rule::Decay => {
                 2.0 * real(mixer.groups) / tp_share * chunk * state_width + 2.0 * inner * chunk
             }
             // Scores of keys and of queries, and keys and values as the keys before leave them.

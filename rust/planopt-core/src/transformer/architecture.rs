@@ -6,9 +6,11 @@ use super::vision::Vision;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
 use crate::format::Format;
+use serde::Serialize;
 
 /// Kind of normalisation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Norm {
     /// Root mean square: one gain per element.
     Rms,
@@ -19,7 +21,8 @@ pub enum Norm {
 }
 
 /// What keys and values of grouped heads are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum KeyValue {
     /// Projected each for itself.
     #[default]
@@ -37,20 +40,11 @@ impl KeyValue {
         ("same", Self::Same),
         ("earlier", Self::Earlier),
     ];
-
-    /// Its name in a model file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Same => "same",
-            Self::Earlier => "earlier",
-        }
-    }
 }
 
 /// What selects the tokens that attention looks at. In latent attention its queries come out of the
 /// latent of queries, and each head has a weight; beside grouped heads they come out of the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Indexer {
     /// Query heads.
     pub heads: u64,
@@ -58,41 +52,53 @@ pub struct Indexer {
     pub head_dim: u64,
 }
 
+/// Grouped heads: multi-head, grouped-query or multi-query.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are flags of published configurations"
+)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Heads {
+    /// Query heads.
+    pub heads: u64,
+    /// Key/value heads.
+    pub kv_heads: u64,
+    /// Width of a query or key.
+    pub head_dim: u64,
+    /// Width of a value.
+    pub value_dim: u64,
+    /// Columns beside the queries that gate what attention gives: 0, one for each head, or one
+    /// for each element of the heads.
+    pub gate: u64,
+    /// What keys and values are.
+    pub key_value: KeyValue,
+    /// A bias on the query projection.
+    pub query_bias: bool,
+    /// Biases on the key and value projections.
+    pub key_value_bias: bool,
+    /// A bias on the output projection.
+    pub output_bias: bool,
+    /// Parameters of the normalisation of queries and keys together; 0 for none.
+    pub query_key_norm: u64,
+    /// One learned sink per query head.
+    pub sinks: bool,
+    /// Tokens that a token may look back on, itself included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// Tokens that an indexer selects for a token to look at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selected: Option<u64>,
+    /// The indexer, where the layer has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexer: Option<Indexer>,
+}
+
 /// What mixes the tokens of one kind of layer: attention, or what stands for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum AttentionShape {
-    /// Grouped heads: multi-head, grouped-query or multi-query.
-    Grouped {
-        /// Query heads.
-        heads: u64,
-        /// Key/value heads.
-        kv_heads: u64,
-        /// Width of a query or key.
-        head_dim: u64,
-        /// Width of a value.
-        value_dim: u64,
-        /// Columns beside the queries that gate what attention gives: 0, one for each head, or one
-        /// for each element of the heads.
-        gate: u64,
-        /// What keys and values are.
-        key_value: KeyValue,
-        /// A bias on the query projection.
-        query_bias: bool,
-        /// Biases on the key and value projections.
-        key_value_bias: bool,
-        /// A bias on the output projection.
-        output_bias: bool,
-        /// Parameters of the normalisation of queries and keys together; 0 for none.
-        query_key_norm: u64,
-        /// One learned sink per query head.
-        sinks: bool,
-        /// Tokens that a token may look back on, itself included.
-        window: Option<u64>,
-        /// Tokens that an indexer selects for a token to look at.
-        selected: Option<u64>,
-        /// The indexer, where the layer has its own.
-        indexer: Option<Indexer>,
-    },
+    /// Grouped heads.
+    Grouped(Heads),
     /// Multi-head latent attention.
     Latent {
         /// Query heads.
@@ -108,18 +114,57 @@ pub enum AttentionShape {
         /// Width of a value.
         value: u64,
         /// Tokens that an indexer selects for a token to look at.
+        #[serde(skip_serializing_if = "Option::is_none")]
         selected: Option<u64>,
         /// The indexer, where the layer has its own.
+        #[serde(skip_serializing_if = "Option::is_none")]
         indexer: Option<Indexer>,
     },
-    /// A state-space mixer in place of attention.
-    StateSpace(StateSpace),
     /// None: a layer that is a feed-forward part alone.
+    #[serde(rename = "none")]
     Absent,
+    /// A state-space mixer in place of attention, whose kind is its rule.
+    #[serde(untagged)]
+    StateSpace(StateSpace),
+}
+
+impl AttentionShape {
+    fn is_absent(&self) -> bool {
+        *self == Self::Absent
+    }
+}
+
+/// A choice of networks.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are flags of published configurations"
+)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Experts {
+    /// Routed experts.
+    pub experts: u64,
+    /// Experts that a token meets.
+    pub active: u64,
+    /// Intermediate width of one expert.
+    pub width: u64,
+    /// Gate and up projections rather than up alone.
+    pub gated: bool,
+    /// Biases in the experts.
+    pub bias: bool,
+    /// A bias per expert in the router.
+    pub router_bias: bool,
+    /// Intermediate width of the shared experts together; 0 for none.
+    pub shared_width: u64,
+    /// A learned gate of `hidden` parameters on the shared experts.
+    pub shared_gate: bool,
+    /// Width that tokens are projected to on their way to the routed experts and back from
+    /// them (Nemotron 3, `moe_latent_size`); 0 for none.
+    pub latent: u64,
 }
 
 /// Feed-forward part of one kind of layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum MlpShape {
     /// One network for all tokens.
     Dense {
@@ -131,28 +176,9 @@ pub enum MlpShape {
         bias: bool,
     },
     /// A choice of networks.
-    Experts {
-        /// Routed experts.
-        experts: u64,
-        /// Experts that a token meets.
-        active: u64,
-        /// Intermediate width of one expert.
-        width: u64,
-        /// Gate and up projections rather than up alone.
-        gated: bool,
-        /// Biases in the experts.
-        bias: bool,
-        /// A bias per expert in the router.
-        router_bias: bool,
-        /// Intermediate width of the shared experts together; 0 for none.
-        shared_width: u64,
-        /// A learned gate of `hidden` parameters on the shared experts.
-        shared_gate: bool,
-        /// Width that tokens are projected to on their way to the routed experts and back from
-        /// them (Nemotron 3, `moe_latent_size`); 0 for none.
-        latent: u64,
-    },
+    Experts(Experts),
     /// None: a layer that only mixes tokens.
+    #[serde(rename = "none")]
     Absent,
     /// One product holding this layer's share of a nominal total (the seed article's model).
     Nominal {
@@ -163,8 +189,14 @@ pub enum MlpShape {
     },
 }
 
+impl MlpShape {
+    fn is_nominal(&self) -> bool {
+        matches!(self, Self::Nominal { .. })
+    }
+}
+
 /// One kind of layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockShape {
     /// Normalisations of `hidden` elements.
     pub norms: u64,
@@ -173,18 +205,33 @@ pub struct BlockShape {
     /// Attention.
     pub attention: AttentionShape,
     /// A second mixer of its tokens, behind the same normalisation and before the same sum.
+    #[serde(skip_serializing_if = "AttentionShape::is_absent")]
     pub second_mixer: AttentionShape,
-    /// Feed-forward.
-    pub mlp: MlpShape,
-    /// Small products behind both.
+    /// Small products behind attention and feed-forward.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub side: Vec<Side>,
+    /// Feed-forward; a nominal total stands beside all layers.
+    #[serde(skip_serializing_if = "MlpShape::is_nominal")]
+    pub mlp: MlpShape,
 }
 
-/// A small product that every rank does all of, as inputs and outputs.
-pub type Side = (u64, u64);
+/// A small product that every rank does all of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Side {
+    /// Elements of a token that go in.
+    pub inputs: u64,
+    /// Elements that come out.
+    pub outputs: u64,
+}
+
+impl Side {
+    pub(super) fn new(inputs: u64, outputs: u64) -> Self {
+        Self { inputs, outputs }
+    }
+}
 
 /// A second table of embeddings, of which each layer has its own part (Gemma 3n).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LayerEmbedding {
     /// Rows.
     pub rows: u64,
@@ -258,13 +305,11 @@ pub(crate) fn set_kv_heads(
 ) -> Result<(), Vec<Diagnostic>> {
     for block in &mut architecture.blocks {
         match &mut block.attention {
-            AttentionShape::Grouped {
-                heads, kv_heads, ..
-            } if wanted > 0 && heads.is_multiple_of(wanted) => {
-                *kv_heads = wanted;
+            AttentionShape::Grouped(own) if wanted > 0 && own.heads.is_multiple_of(wanted) => {
+                own.kv_heads = wanted;
             }
-            AttentionShape::Grouped { heads, .. } => {
-                let accepted = format!("a divisor of the {heads} query heads");
+            AttentionShape::Grouped(own) => {
+                let accepted = format!("a divisor of the {} query heads", own.heads);
                 return Err(vec![wrong_option("kv_heads", &wanted, accepted)]);
             }
             AttentionShape::StateSpace(_) | AttentionShape::Absent => {}

@@ -7,7 +7,7 @@ mod product;
 use self::attention::{attention, mixer};
 use self::product::{divided, elementwise, other, whole};
 use super::architecture::{
-    Architecture, AttentionShape, BlockShape, LayerEmbedding, MlpShape, Norm, Side,
+    Architecture, AttentionShape, BlockShape, Experts, Heads, LayerEmbedding, MlpShape, Norm, Side,
 };
 use super::operation::{Operation, Role, Shard, Work};
 use super::{Block, MtpModule, Transformer, greatest_common_divisor};
@@ -44,7 +44,7 @@ fn common_heads(blocks: &[BlockShape]) -> u64 {
         .iter()
         .flat_map(|shape| [&shape.attention, &shape.second_mixer]);
     let heads = mixers.filter_map(|mixer| match mixer {
-        AttentionShape::Grouped { heads, .. } | AttentionShape::Latent { heads, .. } => {
+        AttentionShape::Grouped(Heads { heads, .. }) | AttentionShape::Latent { heads, .. } => {
             Some(*heads)
         }
         // Heads of a group share its `B` and `C`: ranks have whole groups.
@@ -82,7 +82,8 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
         let own = other(Role::Embedding, "layer_embedding", gather(all));
         operations.push(own.and(rows * all));
         // With a normalisation that the layers share.
-        operations.push(side("layer_projection", (model.hidden, all)).and(width));
+        let projection = side("layer_projection", Side::new(model.hidden, all));
+        operations.push(projection.and(width));
     }
     operations.extend(streams("stream_projection", model));
     operations
@@ -90,14 +91,14 @@ fn embedding(model: &Architecture) -> Vec<Operation> {
 
 /// One projection for each further stream.
 fn streams(name: &'static str, model: &Architecture) -> Vec<Operation> {
-    let square = (model.hidden, model.hidden);
+    let square = Side::new(model.hidden, model.hidden);
     (0..model.more_streams)
         .map(|_| side(name, square))
         .collect()
 }
 
-fn side(name: &'static str, (inputs, outputs): Side) -> Operation {
-    whole(Role::Side, name, inputs, outputs)
+fn side(name: &'static str, own: Side) -> Operation {
+    whole(Role::Side, name, own.inputs, own.outputs)
 }
 
 fn head(model: &Architecture) -> Vec<Operation> {
@@ -152,7 +153,7 @@ fn mtp_module(model: &Architecture) -> MtpModule {
 
 fn block(model: &Architecture, shape: &BlockShape) -> Block {
     let mut operations = match shape.mlp {
-        MlpShape::Dense { .. } | MlpShape::Experts { .. } | MlpShape::Absent => layer(model, shape),
+        MlpShape::Dense { .. } | MlpShape::Experts(_) | MlpShape::Absent => layer(model, shape),
         MlpShape::Nominal { .. } => nominal_layer(model, shape),
     };
     if model.only_experts_quantised {
@@ -204,11 +205,7 @@ fn layer(model: &Architecture, shape: &BlockShape) -> Vec<Operation> {
 /// bring the sums of squares of each token together, one message for either.
 fn sums_over_heads(attention: &AttentionShape) -> Vec<Operation> {
     match attention {
-        AttentionShape::Grouped {
-            query_key_norm,
-            head_dim,
-            ..
-        } if *query_key_norm > 2 * head_dim => {
+        AttentionShape::Grouped(own) if own.query_key_norm > 2 * own.head_dim => {
             vec![
                 all_reduce("query_norm_all_reduce", 1),
                 all_reduce("key_norm_all_reduce", 1),
@@ -241,7 +238,7 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             let up = if gated { "gate_up" } else { "up" };
             dense.products(hidden, [up, "down"]).into()
         }
-        MlpShape::Experts {
+        MlpShape::Experts(Experts {
             experts,
             active,
             width,
@@ -251,7 +248,7 @@ fn mlp(hidden: u64, shape: &MlpShape) -> Vec<Operation> {
             shared_width,
             shared_gate,
             latent,
-        } => {
+        }) => {
             let router = whole(Role::Router, "router", hidden, experts).and(if router_bias {
                 experts
             } else {

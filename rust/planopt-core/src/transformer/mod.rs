@@ -8,8 +8,8 @@ mod vision;
 
 pub(crate) use self::architecture::set_kv_heads;
 pub use self::architecture::{
-    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, LayerEmbedding, MlpShape, Norm,
-    Side,
+    Architecture, AttentionShape, BlockShape, Experts, Heads, Indexer, KeyValue, LayerEmbedding,
+    MlpShape, Norm, Side,
 };
 pub(crate) use self::huggingface::NOT_A_MODEL;
 pub use self::huggingface::read_config;

@@ -3,6 +3,7 @@
 
 use crate::format::Formats;
 use crate::quantity::real;
+use serde::Serialize;
 
 /// How the tensor-parallel ranks of a group divide an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +27,12 @@ pub enum Shard {
 }
 
 /// How a state goes from one token to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// It decays and is added to (Mamba-2, arXiv 2405.21060).
-    Decay {
-        /// Whether a gated normalisation of all heads stands behind it.
-        normalised: bool,
-    },
+    #[serde(rename = "mamba2")]
+    Decay,
     /// It decays and is corrected by what it says of a key (gated delta rule, arXiv 2412.06464):
     /// a decay and a rate of each head.
     GatedDelta,
@@ -48,22 +48,13 @@ impl Rule {
     pub fn is_delta(self) -> bool {
         matches!(self, Self::GatedDelta | Self::KimiDelta)
     }
-
-    /// Its name in a model file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Decay { .. } => "mamba2",
-            Self::GatedDelta => "gated-delta",
-            Self::KimiDelta => "kimi-delta",
-            Self::Convolution => "convolution",
-        }
-    }
 }
 
 /// The mixer of a layer whose heads carry a state from token to token in place of a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StateSpace {
     /// How the state goes on.
+    #[serde(rename = "kind")]
     pub rule: Rule,
     /// Heads.
     pub heads: u64,
@@ -78,6 +69,9 @@ pub struct StateSpace {
     pub conv: u64,
     /// Tokens that are worked on together.
     pub chunk: u64,
+    /// Whether a gated normalisation of all heads stands behind it, where states decay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalised: Option<bool>,
 }
 
 impl StateSpace {
@@ -96,7 +90,7 @@ impl StateSpace {
     /// each head.
     pub fn columns(&self) -> u64 {
         let gates = match self.rule {
-            Rule::Decay { .. } => self.inner() + self.heads,
+            Rule::Decay => self.inner() + self.heads,
             Rule::GatedDelta => self.inner() + 2 * self.heads,
             Rule::KimiDelta => self.narrow_columns() + self.heads,
             Rule::Convolution => 2 * self.inner(),
@@ -108,7 +102,7 @@ impl StateSpace {
     pub fn narrow_columns(&self) -> u64 {
         match self.rule {
             Rule::KimiDelta => 2 * self.inner(),
-            Rule::Decay { .. } | Rule::GatedDelta | Rule::Convolution => 0,
+            Rule::Decay | Rule::GatedDelta | Rule::Convolution => 0,
         }
     }
 
@@ -118,8 +112,9 @@ impl StateSpace {
     pub fn own_parameters(&self) -> u64 {
         let convolution = self.convolved() * self.conv;
         match self.rule {
-            Rule::Decay { normalised } => {
-                let norm = if normalised { self.inner() } else { 0 };
+            Rule::Decay => {
+                let is_normalised = self.normalised == Some(true);
+                let norm = if is_normalised { self.inner() } else { 0 };
                 convolution + self.convolved() + 3 * self.heads + norm
             }
             Rule::GatedDelta => convolution + 2 * self.heads + self.head_dim,
@@ -132,7 +127,7 @@ impl StateSpace {
     /// them, and under a delta rule one to ask what they say of its key.
     pub fn state_products(&self) -> u64 {
         match self.rule {
-            Rule::Decay { .. } => 2,
+            Rule::Decay => 2,
             Rule::GatedDelta | Rule::KimiDelta => 3,
             Rule::Convolution => 0,
         }

@@ -2,9 +2,10 @@
 //! become. Rules and their sources: `docs/reference/serving.md`, section 12.
 
 use crate::quantity::real;
+use serde::Serialize;
 
 /// What encodes images in front of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Vision {
     /// Parameters of its products, with what projects them to the width of the model.
     pub parameters: u64,
@@ -17,7 +18,8 @@ pub struct Vision {
 }
 
 /// How large an image is when it is cut into patches, each side of as many as whole tokens have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ImageSize {
     /// Always of so many pixels a side.
     Square {

@@ -8,7 +8,8 @@ use planopt_core::format::{Format, Formats};
 use planopt_core::load::serving::{Overlap, Question};
 use planopt_core::quantity::{Bytes, BytesPerSecond, FlopsPerSecond, MicroUsd, Seconds, Watts};
 use planopt_core::transformer::{
-    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MlpShape, Norm, Rule, StateSpace,
+    Architecture, AttentionShape, BlockShape, Experts, Heads, Indexer, KeyValue, MlpShape, Norm,
+    Rule, Side, StateSpace,
 };
 
 use proptest::prelude::*;
@@ -28,24 +29,21 @@ fn grouped() -> impl Strategy<Value = AttentionShape> {
         prop::option::of(1_u64..4096),
         selection(),
     )
-        .prop_map(
-            |(kv_heads, widths, key_value, window, selection)| AttentionShape::Grouped {
+        .prop_map(|(kv_heads, widths, key_value, window, selection)| {
+            AttentionShape::Grouped(Heads {
                 heads: HEADS,
                 kv_heads,
                 head_dim: widths.0,
                 value_dim: widths.1,
                 gate: HEADS,
                 key_value,
-                query_bias: false,
                 key_value_bias: true,
-                output_bias: false,
-                query_key_norm: 0,
-                sinks: false,
                 window,
                 selected: selection.0,
                 indexer: selection.1,
-            },
-        )
+                ..Heads::default()
+            })
+        })
 }
 
 /// Tokens that are selected, in some layers by an indexer of their own.
@@ -79,13 +77,13 @@ fn latent() -> impl Strategy<Value = AttentionShape> {
 /// A mixer that carries a state, under each of the rules.
 fn state_space() -> impl Strategy<Value = AttentionShape> {
     let rules = vec![
-        Rule::Decay { normalised: true },
-        Rule::Decay { normalised: false },
-        Rule::GatedDelta,
-        Rule::KimiDelta,
-        Rule::Convolution,
+        (Rule::Decay, Some(true)),
+        (Rule::Decay, Some(false)),
+        (Rule::GatedDelta, None),
+        (Rule::KimiDelta, None),
+        (Rule::Convolution, None),
     ];
-    select(rules).prop_map(|rule| {
+    select(rules).prop_map(|(rule, normalised)| {
         AttentionShape::StateSpace(StateSpace {
             rule,
             heads: HEADS,
@@ -94,6 +92,7 @@ fn state_space() -> impl Strategy<Value = AttentionShape> {
             state: if rule == Rule::Convolution { 0 } else { 64 },
             conv: 4,
             chunk: 64,
+            normalised,
         })
     })
 }
@@ -108,16 +107,15 @@ fn dense() -> impl Strategy<Value = MlpShape> {
 
 fn experts() -> impl Strategy<Value = MlpShape> {
     (1_u64..64, 1_u64..8, 128_u64..1024, select(vec![0, 512])).prop_map(
-        |(experts, active, width, shared_width)| MlpShape::Experts {
-            experts,
-            active: active.min(experts),
-            width,
-            gated: true,
-            bias: false,
-            router_bias: false,
-            shared_width,
-            shared_gate: false,
-            latent: 0,
+        |(experts, active, width, shared_width)| {
+            MlpShape::Experts(Experts {
+                experts,
+                active: active.min(experts),
+                width,
+                gated: true,
+                shared_width,
+                ..Experts::default()
+            })
         },
     )
 }
@@ -135,7 +133,10 @@ fn block() -> impl Strategy<Value = BlockShape> {
             attention,
             second_mixer,
             mlp,
-            side: vec![(HEADS, 64)],
+            side: vec![Side {
+                inputs: HEADS,
+                outputs: 64,
+            }],
         })
 }
 

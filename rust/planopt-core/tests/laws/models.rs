@@ -4,7 +4,7 @@ use planopt_core::load::serving::Adapters;
 use planopt_core::parallel::{
     Degrees, Layout, Placement, local_shape, parameter_fraction, partition,
 };
-use planopt_core::transformer::{Architecture, MlpShape, Role, Shard, Transformer, Work};
+use planopt_core::transformer::{Architecture, Experts, MlpShape, Role, Shard, Transformer, Work};
 
 use proptest::prelude::*;
 
@@ -81,17 +81,13 @@ proptest! {
         gated in any::<bool>(),
     ) {
         let dense = MlpShape::Dense { width, gated, bias: false };
-        let one_expert = MlpShape::Experts {
+        let one_expert = MlpShape::Experts(Experts {
             experts: 1,
             active: 1,
             width,
             gated,
-            bias: false,
-            router_bias: false,
-            shared_width: 0,
-            shared_gate: false,
-            latent: 0,
-        };
+            ..Experts::default()
+        });
         let dense = Transformer::from(&with_mlp(&architecture, &dense));
         let mut routed = Transformer::from(&with_mlp(&architecture, &one_expert));
         for block in &mut routed.blocks {

@@ -9,7 +9,9 @@ use planopt_core::load::training::{Optimizer, Precision, Recipe};
 use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, partition_model};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
 use planopt_core::training::{TrainingEvaluation, TrainingHardware, evaluate};
-use planopt_core::transformer::{Architecture, AttentionShape, MlpShape, Role, Transformer};
+use planopt_core::transformer::{
+    Architecture, AttentionShape, Experts, MlpShape, Role, Transformer,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -147,17 +149,14 @@ fn one_expert_is_dense() {
     let mut model = catalog.architecture("llama-2-7b").expect("in the catalog");
     for block in &mut model.blocks {
         if let MlpShape::Dense { width, gated, bias } = block.mlp {
-            block.mlp = MlpShape::Experts {
+            block.mlp = MlpShape::Experts(Experts {
                 experts: 1,
                 active: 1,
                 width,
                 gated,
                 bias,
-                router_bias: false,
-                shared_width: 0,
-                shared_gate: false,
-                latent: 0,
-            };
+                ..Experts::default()
+            });
         }
     }
     experts.transformer = Transformer::from(&model);
@@ -203,8 +202,8 @@ fn as_many_key_value_heads_as_heads_keep_what_multi_head_attention_keeps() {
         let mut candidate = Candidate::of(&catalog, &layout);
         let mut model: Architecture = catalog.architecture("llama-2-7b").expect("in the catalog");
         for block in &mut model.blocks {
-            if let AttentionShape::Grouped { kv_heads: own, .. } = &mut block.attention {
-                *own = kv_heads;
+            if let AttentionShape::Grouped(own) = &mut block.attention {
+                own.kv_heads = kv_heads;
             }
         }
         candidate.transformer = Transformer::from(&model);

@@ -3,29 +3,24 @@
 use crate::format::Format;
 use crate::transformer::Transformer;
 use crate::transformer::architecture::{
-    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MlpShape, Norm,
+    Architecture, AttentionShape, BlockShape, Experts, Heads, Indexer, KeyValue, MlpShape, Norm,
 };
 use crate::transformer::operation::{Operation, Rule, StateSpace, Work};
 
 const HIDDEN: u64 = 64;
 
-fn grouped(heads: u64, kv_heads: u64) -> AttentionShape {
-    AttentionShape::Grouped {
+fn grouped_heads(heads: u64, kv_heads: u64) -> Heads {
+    Heads {
         heads,
         kv_heads,
         head_dim: 16,
         value_dim: 16,
-        gate: 0,
-        key_value: KeyValue::Own,
-        query_bias: false,
-        key_value_bias: false,
-        output_bias: false,
-        query_key_norm: 0,
-        sinks: false,
-        window: None,
-        selected: None,
-        indexer: None,
+        ..Heads::default()
     }
+}
+
+fn grouped(heads: u64, kv_heads: u64) -> AttentionShape {
+    AttentionShape::Grouped(grouped_heads(heads, kv_heads))
 }
 
 fn dense() -> MlpShape {
@@ -37,17 +32,14 @@ fn dense() -> MlpShape {
 }
 
 fn experts(experts: u64, active: u64, shared_width: u64) -> MlpShape {
-    MlpShape::Experts {
+    MlpShape::Experts(Experts {
         experts,
         active,
         width: 256,
         gated: true,
-        bias: false,
-        router_bias: false,
         shared_width,
-        shared_gate: false,
-        latent: 0,
-    }
+        ..Experts::default()
+    })
 }
 
 fn model(layers: usize, attention: AttentionShape, mlp: MlpShape) -> Architecture {
@@ -248,37 +240,13 @@ fn latent_attention_with_and_without_a_query_rank() {
 
 #[test]
 fn keys_may_be_values_or_those_of_an_earlier_layer() {
-    let with = |is| match grouped(4, 2) {
-        AttentionShape::Grouped {
-            heads,
-            kv_heads,
-            head_dim,
-            query_bias,
-            key_value_bias,
-            output_bias,
-            query_key_norm,
-            sinks,
-            window,
-            selected,
-            indexer,
-            ..
-        } => AttentionShape::Grouped {
-            heads,
-            kv_heads,
-            head_dim,
+    let with = |key_value| {
+        AttentionShape::Grouped(Heads {
             value_dim: 8,
             gate: 4,
-            key_value: is,
-            query_bias,
-            key_value_bias,
-            output_bias,
-            query_key_norm,
-            sinks,
-            window,
-            selected,
-            indexer,
-        },
-        other => other,
+            key_value,
+            ..grouped_heads(4, 2)
+        })
     };
     let built = |is| transformer(1, with(is), dense());
     // 64 x (4 * 16 queries, 4 gates, 2 * (16 + 8) keys and values)
@@ -331,11 +299,15 @@ fn each_rule_of_a_state_has_its_parameters() {
         state,
         conv: 3,
         chunk: 64,
+        normalised: None,
     };
     let built = |own| transformer(1, AttentionShape::StateSpace(own), dense());
     let of = |own, name| find(&built(own), name).parameters;
 
-    let decay = |normalised| mixer(Rule::Decay { normalised }, 2, 8);
+    let decay = |normalised| StateSpace {
+        normalised: Some(normalised),
+        ..mixer(Rule::Decay, 2, 8)
+    };
     assert_eq!(of(decay(false), "mixer_input"), 64 * (64 + 96 + 4));
     assert_eq!(of(decay(false), "scan"), 96 * 4 + 12);
     assert_eq!(of(decay(true), "scan"), 96 * 4 + 12 + 64);
@@ -367,6 +339,7 @@ fn mixers_beside_each_other_are_summed_once() {
         state: 8,
         conv: 3,
         chunk: 64,
+        normalised: None,
     });
     let both = Transformer::from(&model);
     assert_eq!(both.heads, 2, "both divide");

@@ -12,7 +12,7 @@ use super::{accelerator, assumption, host, link, model, network, workload};
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::quantity::{Bytes, MicroUsd};
-use crate::transformer::MlpShape;
+use crate::transformer::{Experts, MlpShape};
 use proptest::prelude::*;
 use std::path::PathBuf;
 
@@ -316,11 +316,11 @@ fn a_model_becomes_an_architecture() {
     assert_eq!(entity.outside, [("buffers".to_owned(), 5)]);
     assert!(matches!(
         entity.blocks[1].mlp,
-        MlpShape::Experts {
+        MlpShape::Experts(Experts {
             experts: 8,
             active: 2,
             ..
-        }
+        })
     ));
 }
 

@@ -6,7 +6,7 @@ use super::read_config;
 use crate::diagnostic::Diagnostic;
 use crate::format::Format;
 use crate::transformer::Transformer;
-use crate::transformer::architecture::{Architecture, AttentionShape, MlpShape};
+use crate::transformer::architecture::{Architecture, AttentionShape, Experts, MlpShape};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -534,7 +534,7 @@ fn an_unknown_type_is_read_by_its_fields_where_they_say_all() {
     let moe = read(&experts).expect("it is complete");
     assert!(matches!(
         moe.blocks[0].mlp,
-        MlpShape::Experts { width: 1024, .. }
+        MlpShape::Experts(Experts { width: 1024, .. })
     ));
 }
 
@@ -571,7 +571,7 @@ fn windows_alternate_and_layers_share_a_kind() {
         .layers
         .iter()
         .map(|&kind| match model.blocks[kind].attention {
-            AttentionShape::Grouped { window, .. } => window,
+            AttentionShape::Grouped(own) => own.window,
             _ => None,
         })
         .collect();

@@ -50,7 +50,7 @@ pub fn model_flops_per_token(
         } => PASSES * 2.0 * real(heads * (nope + rope + value)) * seen(selected),
         Work::StateSpace(mixer) => {
             let of_element = match mixer.rule {
-                Rule::Decay { .. } => SCAN_FLOP,
+                Rule::Decay => SCAN_FLOP,
                 Rule::GatedDelta | Rule::KimiDelta => DELTA_FLOP,
                 Rule::Convolution => 0.0,
             };

@@ -48,7 +48,7 @@ impl Pricing<'_> {
         let across = || product(chunks * heads, (chunk, width, state));
         let of_chunks = match mixer.rule {
             Rule::Convolution => None,
-            Rule::Decay { .. } => Some(product(chunks * groups, (chunk, chunk, state))),
+            Rule::Decay => Some(product(chunks * groups, (chunk, chunk, state))),
             // Scores of keys and of queries; keys and values as the keys before leave them, less
             // what the state says of them.
             Rule::GatedDelta | Rule::KimiDelta => Some(
@@ -79,7 +79,7 @@ impl Pricing<'_> {
         let flop = chunks
             * match mixer.rule {
                 Rule::Convolution => 0.0,
-                Rule::Decay { .. } => {
+                Rule::Decay => {
                     2.0 * groups * pair * state + 2.0 * inner * pair + 4.0 * inner * chunk * state
                 }
                 Rule::GatedDelta | Rule::KimiDelta => {

@@ -1,7 +1,7 @@
 //! What mixes the tokens of a layer, with the projections around it.
 
 use super::product::{divided, other, product, whole};
-use crate::transformer::architecture::{AttentionShape, Indexer, KeyValue};
+use crate::transformer::architecture::{AttentionShape, Heads, Indexer, KeyValue};
 use crate::transformer::operation::{Operation, Role, Shard, StateSpace, Work};
 
 /// Everything of a mixer but the all-reduce behind it.
@@ -15,24 +15,15 @@ pub(super) fn mixer(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
 
 pub(super) fn attention(shape: &AttentionShape) -> Option<Operation> {
     let (role, name, work, parameters) = match *shape {
-        AttentionShape::Grouped {
-            heads,
-            kv_heads,
-            head_dim,
-            value_dim,
-            key_value,
-            window,
-            selected,
-            ..
-        } => {
+        AttentionShape::Grouped(own) => {
             let work = Work::Attention {
-                heads,
-                kv_heads,
-                head_dim,
-                value_dim,
-                window,
-                selected,
-                cached: key_value != KeyValue::Earlier,
+                heads: own.heads,
+                kv_heads: own.kv_heads,
+                head_dim: own.head_dim,
+                value_dim: own.value_dim,
+                window: own.window,
+                selected: own.selected,
+                cached: own.key_value != KeyValue::Earlier,
             };
             (Role::Attention, "attention", work, 0)
         }
@@ -69,7 +60,7 @@ pub(super) fn attention(shape: &AttentionShape) -> Option<Operation> {
 /// Everything between the residual stream and attention.
 fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
     match *shape {
-        AttentionShape::Grouped { .. } => grouped_projection(hidden, shape).into_iter().collect(),
+        AttentionShape::Grouped(own) => vec![grouped_projection(hidden, own)],
         AttentionShape::Latent {
             heads,
             query_rank,
@@ -105,43 +96,27 @@ fn inward_projections(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
 }
 
 /// Queries with what gates them, keys and values of grouped heads.
-fn grouped_projection(hidden: u64, shape: &AttentionShape) -> Option<Operation> {
-    let AttentionShape::Grouped {
-        heads,
-        kv_heads,
-        head_dim,
-        value_dim,
-        gate,
-        key_value,
-        query_bias,
-        key_value_bias,
-        query_key_norm,
-        sinks,
-        ..
-    } = *shape
-    else {
-        return None;
-    };
-    let query = heads * head_dim;
-    let (role, name, key_value) = match key_value {
+fn grouped_projection(hidden: u64, own: Heads) -> Operation {
+    let (query, keys) = (own.heads * own.head_dim, own.kv_heads * own.head_dim);
+    let (role, name, key_value) = match own.key_value {
         KeyValue::Own => {
-            let columns = kv_heads * (head_dim + value_dim);
+            let columns = keys + own.kv_heads * own.value_dim;
             (Role::QueryKeyValue, "query_key_value", columns)
         }
-        KeyValue::Same => (Role::QueryKey, "query_key", kv_heads * head_dim),
+        KeyValue::Same => (Role::QueryKey, "query_key", keys),
         KeyValue::Earlier => (Role::Query, "query", 0),
     };
+    let gated = query + own.gate;
     let shard = Shard::Heads {
-        query: query + gate,
+        query: gated,
         key_value,
-        kv_heads,
+        kv_heads: own.kv_heads,
     };
-    let fused = product(role, name, hidden, query + gate + key_value, shard)
-        .and(if query_bias { query } else { 0 })
-        .and(if key_value_bias { key_value } else { 0 })
-        .and(query_key_norm)
-        .and(if sinks { heads } else { 0 });
-    Some(fused)
+    product(role, name, hidden, gated + key_value, shard)
+        .and(if own.query_bias { query } else { 0 })
+        .and(if own.key_value_bias { key_value } else { 0 })
+        .and(own.query_key_norm)
+        .and(if own.sinks { own.heads } else { 0 })
 }
 
 /// What is projected straight out of the stream, and what goes through a width as narrow as a head.
@@ -168,10 +143,10 @@ fn mixer_projections(hidden: u64, mixer: StateSpace) -> Vec<Operation> {
 /// What selects the tokens that attention looks at.
 fn indexer(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
     let (indexer, inputs, weights) = match *shape {
-        AttentionShape::Grouped {
+        AttentionShape::Grouped(Heads {
             indexer: Some(indexer),
             ..
-        } => (indexer, hidden, 0),
+        }) => (indexer, hidden, 0),
         AttentionShape::Latent {
             indexer: Some(indexer),
             query_rank,
@@ -193,16 +168,11 @@ fn indexer(hidden: u64, shape: &AttentionShape) -> Vec<Operation> {
 
 fn outward_projection(hidden: u64, shape: &AttentionShape) -> Option<Operation> {
     let (role, name, values, bias) = match *shape {
-        AttentionShape::Grouped {
-            heads,
-            value_dim,
-            output_bias,
-            ..
-        } => (
+        AttentionShape::Grouped(own) => (
             Role::AttentionOutput,
             "attention_output",
-            heads * value_dim,
-            output_bias,
+            own.heads * own.value_dim,
+            own.output_bias,
         ),
         AttentionShape::Latent { heads, value, .. } => (
             Role::AttentionOutput,

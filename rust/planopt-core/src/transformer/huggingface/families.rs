@@ -3,11 +3,11 @@
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{
-    Experts, Heads, block, decoder, gated, gated_of, latent, layers, looking_back, qwen_moe,
-    sparse_above_dense, ungated, windows, with_modules, words,
+    block, decoder, gated, gated_of, latent, layers, looking_back, qwen_moe, sparse_above_dense,
+    ungated, windows, with_modules, words,
 };
 use super::{gemma, gpt, hybrid, linear, variants};
-use crate::transformer::architecture::{Architecture, Indexer, Norm};
+use crate::transformer::architecture::{Architecture, Experts, Heads, Indexer, Norm};
 
 pub(super) type Family = fn(&mut Fields) -> Architecture;
 
@@ -297,7 +297,7 @@ fn llama4(fields: &mut Fields) -> Architecture {
 fn minimax_m2(fields: &mut Fields) -> Architecture {
     let mut heads = Heads::read(fields);
     if fields.flag("use_qk_norm", true) {
-        heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
+        heads.query_key_norm = (heads.heads + heads.kv_heads) * heads.head_dim;
     }
     let router_bias = fields.flag("use_routing_bias", true);
     let experts = Experts::read(fields, "num_local_experts", "intermediate_size");

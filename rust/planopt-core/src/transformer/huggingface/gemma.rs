@@ -1,10 +1,10 @@
 //! Gemma, whose head shares the embedding's matrix.
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use super::parts::{
-    Experts, HIDDEN, Heads, block, decoder, gated, gated_of, layers, sliding, windows,
+use super::parts::{HIDDEN, block, decoder, gated, gated_of, layers, sliding, windows};
+use crate::transformer::architecture::{
+    Architecture, BlockShape, Experts, Heads, KeyValue, LayerEmbedding, Side,
 };
-use crate::transformer::architecture::{Architecture, BlockShape, KeyValue, LayerEmbedding, Side};
 
 pub(super) fn gemma(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 256)]);
@@ -75,8 +75,8 @@ pub(super) fn gemma4(fields: &mut Fields) -> Architecture {
         .optional("num_global_key_value_heads", COUNTS)
         .filter(|_| same);
     let global = Heads {
-        key_value: key_value.unwrap_or(local.key_value),
-        is: if same { KeyValue::Same } else { KeyValue::Own },
+        kv_heads: key_value.unwrap_or(local.kv_heads),
+        key_value: if same { KeyValue::Same } else { KeyValue::Own },
         ..local.of_width(fields.required(&["global_head_dim"], COUNTS))
     }
     .normalised();
@@ -135,7 +135,10 @@ fn layer_embedding(fields: &mut Fields) -> Option<LayerEmbedding> {
 
 /// The products by which a layer takes its own embedding in.
 fn with_part(of_layers: Option<LayerEmbedding>, hidden: u64) -> Vec<Side> {
-    let ways = of_layers.map(|part| [(hidden, part.width), (part.width, hidden)]);
+    let ways = of_layers.map(|part| {
+        let (inward, outward) = (Side::new(hidden, part.width), Side::new(part.width, hidden));
+        [inward, outward]
+    });
     ways.into_iter().flatten().collect()
 }
 
@@ -164,10 +167,10 @@ pub(super) fn gemma3n(fields: &mut Fields) -> Architecture {
     let of_layers = layer_embedding(fields);
     let mut side = with_part(of_layers, hidden);
     side.extend([
-        (hidden, rank),
-        (rank, hidden),
-        (hidden, streams),
-        (streams, streams * streams + streams),
+        Side::new(hidden, rank),
+        Side::new(rank, hidden),
+        Side::new(hidden, streams),
+        Side::new(streams, streams * streams + streams),
     ]);
     let mlp = gated(fields, false);
     let tied = fields.flag("tie_word_embeddings", true);
@@ -185,7 +188,7 @@ pub(super) fn gemma3n(fields: &mut Fields) -> Architecture {
             ..block(heads.attention(windows[layer]), mlp.clone())
         }
     });
-    let key_value = 2 * hidden * heads.key_value * heads.width + heads.width;
+    let key_value = 2 * hidden * heads.kv_heads * heads.head_dim + heads.head_dim;
     let unused = "keys and values that no layer uses".to_owned();
     Architecture {
         tied,

@@ -2,8 +2,8 @@
 //! biases, learned positions and a head that shares the embedding's matrix.
 
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{HEADS, HIDDEN, Heads, block, decoder, looking_back, ungated, windows};
-use crate::transformer::architecture::{Architecture, BlockShape, Norm};
+use super::parts::{HEADS, HIDDEN, block, decoder, looking_back, ungated, windows};
+use crate::transformer::architecture::{Architecture, BlockShape, Heads, Norm};
 use serde_json::Value;
 
 /// Feed-forward width over hidden size where a file does not say.

@@ -1,8 +1,10 @@
 //! Hybrids of state-space, attention and feed-forward layers, each layer one of them.
 
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{Experts, Heads, block, decoder, decoder_of, gated, gated_of, layers, ungated};
-use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape};
+use super::parts::{block, decoder, decoder_of, gated, gated_of, layers, ungated};
+use crate::transformer::architecture::{
+    Architecture, AttentionShape, BlockShape, Experts, Heads, MlpShape,
+};
 use crate::transformer::operation::{Rule, StateSpace};
 
 /// What a letter of `hybrid_override_pattern`, or a word of `layers_block_type`, stands for.
@@ -165,57 +167,39 @@ pub(super) fn falcon_h1(fields: &mut Fields) -> Architecture {
 /// A state-space mixer in the words of Granite and Falcon.
 fn mamba(fields: &mut Fields, normalised: bool) -> StateSpace {
     StateSpace {
-        rule: Rule::Decay { normalised },
+        rule: Rule::Decay,
         heads: fields.required(&["mamba_n_heads"], COUNTS),
         head_dim: fields.required(&["mamba_d_head"], COUNTS),
         groups: fields.required(&["mamba_n_groups"], COUNTS),
         state: fields.required(&["mamba_d_state"], COUNTS),
         conv: fields.required(&["mamba_d_conv"], COUNTS),
         chunk: fields.required(&["mamba_chunk_size"], COUNTS),
+        normalised: Some(normalised),
     }
 }
 
 fn state_space(fields: &mut Fields) -> StateSpace {
     StateSpace {
-        rule: Rule::Decay { normalised: true },
+        rule: Rule::Decay,
         heads: fields.required(&["mamba_num_heads"], COUNTS),
         head_dim: fields.required(&["mamba_head_dim"], COUNTS),
         groups: fields.required(&["n_groups"], COUNTS),
         state: fields.required(&["ssm_state_size"], COUNTS),
         conv: fields.required(&["conv_kernel"], COUNTS),
         chunk: fields.required(&["chunk_size"], COUNTS),
+        normalised: Some(true),
     }
 }
 
 fn experts(fields: &mut Fields) -> MlpShape {
-    let shared = fields.required(&["moe_shared_expert_intermediate_size"], WIDTHS);
+    let shared_width = fields.required(&["moe_shared_expert_intermediate_size"], WIDTHS);
     let latent = fields.optional("moe_latent_size", WIDTHS).unwrap_or(0);
-    let experts = Experts {
+    Experts {
+        gated: false,
         router_bias: true,
-        shared_width: shared,
+        shared_width,
+        latent,
         ..Experts::read(fields, "n_routed_experts", "moe_intermediate_size")
-    };
-    match experts.mlp() {
-        MlpShape::Experts {
-            experts,
-            active,
-            width,
-            bias,
-            router_bias,
-            shared_width,
-            shared_gate,
-            ..
-        } => MlpShape::Experts {
-            experts,
-            active,
-            width,
-            gated: false,
-            bias,
-            router_bias,
-            shared_width,
-            shared_gate,
-            latent,
-        },
-        other => other,
     }
+    .mlp()
 }

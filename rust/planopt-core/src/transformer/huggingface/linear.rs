@@ -2,11 +2,10 @@
 
 use super::fields::{COUNTS, Fields, WIDTHS};
 use super::parts::{
-    Experts, HIDDEN, Heads, block, decoder, gated, gated_of, latent, layers, qwen_moe,
-    sparse_above_dense, words,
+    HIDDEN, block, decoder, gated, gated_of, latent, layers, qwen_moe, sparse_above_dense, words,
 };
 use crate::transformer::MOST_MTP_MODULES;
-use crate::transformer::architecture::{Architecture, AttentionShape};
+use crate::transformer::architecture::{Architecture, AttentionShape, Experts, Heads};
 use crate::transformer::operation::{Rule, StateSpace};
 use serde_json::Value;
 
@@ -26,7 +25,7 @@ pub(super) fn qwen3_next(fields: &mut Fields) -> Architecture {
     ]);
     let heads = Heads::read_biased(fields, "attention_bias", false).normalised();
     let attention = Heads {
-        gate: heads.query * heads.width,
+        gate: heads.heads * heads.head_dim,
         ..heads
     }
     .attention(None);
@@ -38,6 +37,7 @@ pub(super) fn qwen3_next(fields: &mut Fields) -> Architecture {
         state: fields.required(&["linear_key_head_dim"], COUNTS),
         conv: fields.required(&["linear_conv_kernel_dim"], COUNTS),
         chunk: CHUNK,
+        normalised: None,
     });
     let listed = attending(fields, "linear_attention");
     let interval = fields.required(&["full_attention_interval"], COUNTS);
@@ -92,6 +92,7 @@ pub(super) fn kimi(fields: &mut Fields) -> Architecture {
         state: head_dim,
         conv: fields.required(&conv, COUNTS),
         chunk: CHUNK,
+        normalised: None,
     });
     let numbers = ("linear_attn_config.full_attn_layers", 1);
     let attends = attending_or_told(fields, "linear_attention", numbers);
@@ -126,6 +127,7 @@ pub(super) fn lfm2(fields: &mut Fields) -> Architecture {
         state: 0,
         conv: fields.required(&["conv_L_cache"], COUNTS),
         chunk: 1,
+        normalised: None,
     });
     if fields.flag("conv_bias", false) {
         let message = "convolutions with biases are not modelled";

@@ -109,7 +109,7 @@ fn has_experts(model: &Architecture) -> bool {
     model
         .blocks
         .iter()
-        .any(|block| matches!(block.mlp, MlpShape::Experts { .. }))
+        .any(|block| matches!(block.mlp, MlpShape::Experts(_)))
 }
 
 /// The name of the file, or of its folder where the file has the name they all have; in Hugging Face's

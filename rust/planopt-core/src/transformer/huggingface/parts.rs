@@ -4,7 +4,7 @@ use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use crate::format::Format;
 use crate::transformer::MOST_MTP_MODULES;
 use crate::transformer::architecture::{
-    Architecture, AttentionShape, BlockShape, Indexer, KeyValue, MlpShape, Norm,
+    Architecture, AttentionShape, BlockShape, Experts, Heads, Indexer, KeyValue, MlpShape, Norm,
 };
 use serde_json::Value;
 
@@ -25,29 +25,6 @@ pub(super) const CONTEXT: &[&str] = &[
 
 /// Rows of the embedding; `padded_vocab_size` is `ChatGLM`'s word.
 const VOCABULARY: &[&str] = &["vocab_size", "padded_vocab_size"];
-
-/// Grouped attention of a model, before it is known how far a layer looks back.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are flags of published configurations"
-)]
-#[derive(Clone, Copy, Default)]
-pub(super) struct Heads {
-    pub(super) query: u64,
-    pub(super) key_value: u64,
-    pub(super) width: u64,
-    /// Width of a value.
-    pub(super) value: u64,
-    pub(super) gate: u64,
-    pub(super) is: KeyValue,
-    pub(super) query_bias: bool,
-    pub(super) key_value_bias: bool,
-    pub(super) output_bias: bool,
-    pub(super) query_key_norm: u64,
-    pub(super) sinks: bool,
-    pub(super) selected: Option<u64>,
-    pub(super) indexer: Option<Indexer>,
-}
 
 impl Heads {
     /// As Llama and its descendants write them: as many key/value heads as query heads, and the
@@ -73,11 +50,9 @@ impl Heads {
         }
         let width = head_width(fields, query);
         Self {
-            query,
-            key_value,
-            width,
-            value: width,
-            ..Self::default()
+            heads: query,
+            kv_heads: key_value,
+            ..Self::default().of_width(width)
         }
     }
 
@@ -96,8 +71,8 @@ impl Heads {
     /// With heads of another width.
     pub(super) fn of_width(self, width: u64) -> Self {
         Self {
-            width,
-            value: width,
+            head_dim: width,
+            value_dim: width,
             ..self
         }
     }
@@ -105,8 +80,8 @@ impl Heads {
     /// That read keys and values which an earlier layer has cached.
     pub(super) fn of_earlier(self) -> Self {
         Self {
-            is: KeyValue::Earlier,
-            query_key_norm: self.width,
+            key_value: KeyValue::Earlier,
+            query_key_norm: self.head_dim,
             ..self
         }
     }
@@ -133,28 +108,14 @@ impl Heads {
     /// With a normalisation of every query and every key head, whose gains the heads share.
     pub(super) fn normalised(self) -> Self {
         Self {
-            query_key_norm: 2 * self.width,
+            query_key_norm: 2 * self.head_dim,
             ..self
         }
     }
 
+    /// In a layer that looks back so far.
     pub(super) fn attention(self, window: Option<u64>) -> AttentionShape {
-        AttentionShape::Grouped {
-            heads: self.query,
-            kv_heads: self.key_value,
-            head_dim: self.width,
-            value_dim: self.value,
-            gate: self.gate,
-            key_value: self.is,
-            query_bias: self.query_bias,
-            key_value_bias: self.key_value_bias,
-            output_bias: self.output_bias,
-            query_key_norm: self.query_key_norm,
-            sinks: self.sinks,
-            window,
-            selected: self.selected,
-            indexer: self.indexer,
-        }
+        AttentionShape::Grouped(Self { window, ..self })
     }
 }
 
@@ -195,25 +156,13 @@ pub(super) fn ungated(width: u64, bias: bool) -> MlpShape {
     }
 }
 
-/// Gated experts.
-#[derive(Clone, Copy)]
-pub(super) struct Experts {
-    pub(super) count: u64,
-    pub(super) active: u64,
-    pub(super) width: u64,
-    pub(super) bias: bool,
-    pub(super) router_bias: bool,
-    pub(super) shared_width: u64,
-    pub(super) shared_gate: bool,
-}
-
 impl Experts {
-    /// Experts counted by the field `experts`, each as wide as the field `width` says.
+    /// Gated experts counted by the field `experts`, each as wide as the field `width` says.
     pub(super) fn read(fields: &mut Fields, experts: &'static str, width: &'static str) -> Self {
         Self::named(fields, [experts, "num_experts_per_tok", width])
     }
 
-    /// Experts whose fields are named for their number, those that a token meets, and their width.
+    /// Gated experts whose fields are named for their number, those that a token meets, and their width.
     pub(super) fn named(fields: &mut Fields, [experts, meets, width]: [&'static str; 3]) -> Self {
         let count = fields.required(&[experts], COUNTS);
         let active = fields.required(&[meets], COUNTS);
@@ -223,13 +172,11 @@ impl Experts {
             fields.note(meets, message, Some(&active.into()), &accepted);
         }
         Self {
-            count,
+            experts: count,
             active,
             width: fields.required(&[width], WIDTHS),
-            bias: false,
-            router_bias: false,
-            shared_width: 0,
-            shared_gate: false,
+            gated: true,
+            ..Self::default()
         }
     }
 
@@ -248,17 +195,7 @@ impl Experts {
     }
 
     pub(super) fn mlp(self) -> MlpShape {
-        MlpShape::Experts {
-            experts: self.count,
-            active: self.active,
-            width: self.width,
-            gated: true,
-            bias: self.bias,
-            router_bias: self.router_bias,
-            shared_width: self.shared_width,
-            shared_gate: self.shared_gate,
-            latent: 0,
-        }
+        MlpShape::Experts(self)
     }
 }
 

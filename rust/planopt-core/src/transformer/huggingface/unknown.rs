@@ -3,8 +3,8 @@
 //! the first that may mean another operation is named, and nothing is read.
 
 use super::fields::Fields;
-use super::parts::{Experts, Heads, block, decoder, gated, sparse_above_dense, windows};
-use crate::transformer::architecture::Architecture;
+use super::parts::{block, decoder, gated, sparse_above_dense, windows};
+use crate::transformer::architecture::{Architecture, Experts, Heads};
 use serde_json::Value;
 
 /// Fields that are read here and in the parts that all types share.

@@ -4,10 +4,12 @@
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{
-    Experts, HEADS, HIDDEN, Heads, block, decoder, gated, gated_of, layers, looking_back, sliding,
+    HEADS, HIDDEN, block, decoder, gated, gated_of, layers, looking_back, sliding,
     sparse_above_dense, ungated, windows, with_modules,
 };
-use crate::transformer::architecture::{Architecture, AttentionShape, BlockShape, MlpShape, Norm};
+use crate::transformer::architecture::{
+    Architecture, AttentionShape, BlockShape, Experts, Heads, MlpShape, Norm,
+};
 use serde_json::Value;
 
 fn tied_unless_said(fields: &mut Fields, model: Architecture) -> Architecture {
@@ -57,7 +59,7 @@ pub(super) fn mimo(fields: &mut Fields) -> Architecture {
 /// since the third, three layers of four have a window.
 pub(super) fn olmo(fields: &mut Fields) -> Architecture {
     let mut heads = Heads::read_biased(fields, "attention_bias", false);
-    heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
+    heads.query_key_norm = (heads.heads + heads.kv_heads) * heads.head_dim;
     let windows = windows(fields, "sliding_window", |layer| (layer + 1) % 4 != 0);
     let mlp = gated(fields, false);
     looking_back(fields, heads, &windows, &mlp)
@@ -84,7 +86,7 @@ const XIELU: u64 = 2;
 pub(super) fn cohere(fields: &mut Fields, slides: bool) -> Architecture {
     let mut heads = Heads::read_biased(fields, "attention_bias", false);
     if fields.flag("use_qk_norm", false) {
-        heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
+        heads.query_key_norm = (heads.heads + heads.kv_heads) * heads.head_dim;
     }
     let pattern = fields
         .optional("sliding_window_pattern", COUNTS)
@@ -241,7 +243,7 @@ pub(super) fn minicpm(fields: &mut Fields) -> Architecture {
 /// Queries and keys are normalised across all their heads together.
 pub(super) fn olmoe(fields: &mut Fields) -> Architecture {
     let mut heads = Heads::read_biased(fields, "attention_bias", false);
-    heads.query_key_norm = (heads.query + heads.key_value) * heads.width;
+    heads.query_key_norm = (heads.heads + heads.kv_heads) * heads.head_dim;
     let mlp = Experts::read(fields, "num_experts", "intermediate_size").mlp();
     decoder(fields, |_| block(heads.attention(None), mlp.clone()))
 }
@@ -272,16 +274,16 @@ pub(super) fn mimo_v2_flash(fields: &mut Fields) -> Architecture {
     ]);
     let heads = Heads::read_biased_inward(fields, "attention_bias", false);
     let global = Heads {
-        value: fields.required(&["v_head_dim"], COUNTS),
+        value_dim: fields.required(&["v_head_dim"], COUNTS),
         sinks: fields.flag("add_full_attention_sink_bias", false),
         ..heads
     };
     let mut own = |name: &str, usual: u64| fields.optional(name, COUNTS).unwrap_or(usual);
     let local = Heads {
-        query: own("swa_num_attention_heads", global.query),
-        key_value: own("swa_num_key_value_heads", 2 * global.key_value),
-        width: own("swa_head_dim", global.width),
-        value: own("swa_v_head_dim", global.value),
+        heads: own("swa_num_attention_heads", global.heads),
+        kv_heads: own("swa_num_key_value_heads", 2 * global.kv_heads),
+        head_dim: own("swa_head_dim", global.head_dim),
+        value_dim: own("swa_v_head_dim", global.value_dim),
         ..heads
     };
     let local = Heads {
@@ -317,7 +319,7 @@ pub(super) fn step(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 128), ("first_k_dense_replace", 3)]);
     let heads = Heads::read_biased(fields, "attention_bias", false).normalised();
     let gated_by_head = |query| Heads {
-        query,
+        heads: query,
         gate: query,
         ..heads
     };
@@ -327,8 +329,8 @@ pub(super) fn step(fields: &mut Fields) -> Architecture {
     ]
     .into_iter()
     .find_map(|name| fields.optional(name, COUNTS));
-    let local = gated_by_head(in_windows.unwrap_or(heads.query));
-    let global = gated_by_head(heads.query);
+    let local = gated_by_head(in_windows.unwrap_or(heads.heads));
+    let global = gated_by_head(heads.heads);
     let slides = sliding(fields, |_| false);
     let windows = windows(fields, "sliding_window", |layer| slides[layer]);
     let attention = |layer: usize| {
@@ -379,9 +381,9 @@ fn thinned(own: &Value, heads: Heads, hidden: u64) -> Option<BlockShape> {
         AttentionShape::Absent
     } else {
         let group = own["attention"]["n_heads_in_group"].as_u64()?;
-        let divides = group > 0 && heads.query.is_multiple_of(group);
-        let key_value = divides.then(|| heads.query / group)?;
-        Heads { key_value, ..heads }.attention(None)
+        let divides = group > 0 && heads.heads.is_multiple_of(group);
+        let kv_heads = divides.then(|| heads.heads / group)?;
+        Heads { kv_heads, ..heads }.attention(None)
     };
     let mlp = if is("ffn", "no_op") {
         MlpShape::Absent
