@@ -19,15 +19,6 @@ pub(super) const FORMATS: [(&str, Format); 6] = [
     ("nvfp4", Format::Nvfp4),
 ];
 
-/// `[compute]` as written, so that other tables can be laid over it.
-#[derive(Clone, Default)]
-pub(super) struct ComputeTable {
-    products: ProductTables,
-    formats: Vec<(Format, ProductTables)>,
-    decode_attention_efficiency: Option<f64>,
-    attention_overhead: Option<Seconds>,
-}
-
 /// Families of kernels of experts, in the order of their places.
 pub(super) const KERNELS: [(&str, ExpertKernel); EXPERT_KERNELS] = [
     ("trtllm-gen", ExpertKernel::TrtllmGen),
@@ -37,58 +28,70 @@ pub(super) const KERNELS: [(&str, ExpertKernel); EXPERT_KERNELS] = [
     ("triton", ExpertKernel::Triton),
 ];
 
-/// Figures of the products of one format, as far as they are given.
-#[derive(Clone, Copy, Default)]
+/// Where a figure of products belongs.
+type Place = fn(&mut ProductAssumptions) -> &mut f64;
+
+/// The keys of products, how each is read, and where it belongs.
+const PRODUCT_KEYS: [(&str, fn(&mut Fields<'_>, &'static str) -> f64, Place); 6] = [
+    ("efficiency", share, |own| &mut own.efficiency),
+    ("half_rows", number, |own| &mut own.half_rows),
+    ("half_columns", number, |own| &mut own.half_columns),
+    ("half_depth", number, |own| &mut own.half_depth),
+    ("bandwidth_efficiency", share, |own| {
+        &mut own.bandwidth_efficiency
+    }),
+    ("operation_overhead", seconds, |own| {
+        &mut own.operation_overhead.0
+    }),
+];
+
+/// Products of which nothing is said; `[compute]`, over which all tables are laid, says everything.
+const UNSAID: ProductAssumptions = ProductAssumptions {
+    efficiency: 1.0,
+    half_rows: 0.0,
+    half_columns: 0.0,
+    half_depth: 0.0,
+    bandwidth_efficiency: 1.0,
+    operation_overhead: Seconds::ZERO,
+};
+
+/// Figures of products, as far as they are given.
+type Figures = Vec<(Place, f64)>;
+
+/// Figures of the products of one format.
+#[derive(Clone, Default)]
 struct ProductTables {
-    dense: ProductTable,
-    experts: ProductTable,
-    kernels: [Option<ProductTable>; EXPERT_KERNELS],
+    dense: Figures,
+    experts: Figures,
+    kernels: [Option<Figures>; EXPERT_KERNELS],
 }
 
-#[derive(Clone, Copy, Default)]
-struct ProductTable {
-    efficiency: Option<f64>,
-    half_rows: Option<f64>,
-    half_columns: Option<f64>,
-    half_depth: Option<f64>,
-    bandwidth_efficiency: Option<f64>,
-    operation_overhead: Option<Seconds>,
+/// A table of `[compute]` as written, so that others can be laid over it.
+#[derive(Clone, Default)]
+pub(super) struct ComputeTable {
+    products: ProductTables,
+    formats: Vec<(Format, ProductTables)>,
+    decode_attention_efficiency: Option<f64>,
+    attention_overhead: Option<Seconds>,
 }
 
 /// The general table, which has every figure that nothing else stands in for.
 pub(super) fn compute(fields: &mut Fields<'_>) -> (ComputeAssumptions, ComputeTable) {
-    let dense = ProductTable {
-        efficiency: Some(share(fields, "efficiency")),
-        half_rows: Some(number(fields, "half_rows")),
-        half_columns: Some(number(fields, "half_columns")),
-        half_depth: Some(number(fields, "half_depth")),
-        bandwidth_efficiency: Some(share(fields, "bandwidth_efficiency")),
-        operation_overhead: Some(fields.quantity("operation_overhead")),
-    };
-    let table = ComputeTable {
-        products: ProductTables {
-            dense,
-            experts: experts(fields),
-            kernels: kernels(fields),
-        },
-        formats: formats(fields),
-        decode_attention_efficiency: fields.optional("decode_attention_efficiency", share),
-        attention_overhead: fields.optional("attention_overhead", Fields::quantity),
-    };
+    let dense = PRODUCT_KEYS.map(|(key, read, place)| (place, read(fields, key)));
+    let table = ComputeTable::read(fields, dense.into());
     let attention_efficiency = share(fields, "attention_efficiency");
     let kv_bandwidth_efficiency = share(fields, "kv_bandwidth_efficiency");
+    let laid = Laid::over_each_other(&[&table]);
     let compute = ComputeAssumptions {
-        products: table.products.resolved(),
-        formats: table.resolved_formats(),
         fp16_accumulate: fields.flag("fp16_accumulate"),
         widening: fields.or("widening", 0.0, number),
         roofline_overlap: fields.or("roofline_overlap", 1.0, part),
         attention_efficiency,
         half_prompt: fields.or("half_prompt", 0.0, number),
-        decode_attention_efficiency: table
-            .decode_attention_efficiency
-            .unwrap_or(attention_efficiency),
-        attention_overhead: table.resolved_attention_overhead(),
+        decode_attention_efficiency: laid.decode.unwrap_or(attention_efficiency),
+        attention_overhead: laid.attention_overhead,
+        products: laid.products,
+        formats: laid.formats,
         kv_bandwidth_efficiency,
         activation_traffic: fields.flag("activation_traffic"),
         attention_time: fields.flag("attention_time"),
@@ -108,13 +111,8 @@ pub(super) fn compute_over(
     general: &ComputeAssumptions,
     general_table: &ComputeTable,
 ) -> ComputeAssumptions {
-    let own = ComputeTable {
-        products: product_tables(fields),
-        formats: formats(fields),
-        decode_attention_efficiency: fields.optional("decode_attention_efficiency", share),
-        attention_overhead: fields.optional("attention_overhead", Fields::quantity),
-    };
-    let table = own.over(general_table);
+    let dense = product(fields);
+    let own = ComputeTable::read(fields, dense);
     let attention_efficiency =
         fields.or("attention_efficiency", general.attention_efficiency, share);
     let kv_bandwidth_efficiency = fields.or(
@@ -122,16 +120,15 @@ pub(super) fn compute_over(
         general.kv_bandwidth_efficiency,
         share,
     );
+    let laid = Laid::over_each_other(&[general_table, &own]);
     ComputeAssumptions {
-        products: table.products.resolved(),
-        formats: table.resolved_formats(),
         widening: fields.or("widening", general.widening, number),
         attention_efficiency,
         half_prompt: fields.or("half_prompt", general.half_prompt, number),
-        decode_attention_efficiency: table
-            .decode_attention_efficiency
-            .unwrap_or(attention_efficiency),
-        attention_overhead: table.resolved_attention_overhead(),
+        decode_attention_efficiency: laid.decode.unwrap_or(attention_efficiency),
+        attention_overhead: laid.attention_overhead,
+        products: laid.products,
+        formats: laid.formats,
         kv_bandwidth_efficiency,
         // A card with a figure of its own for 16 bits has none of another's for 8.
         kv_bandwidth_efficiency_8bit: fields
@@ -142,89 +139,88 @@ pub(super) fn compute_over(
 }
 
 impl ComputeTable {
-    fn over(&self, general: &Self) -> Self {
-        let formats = FORMATS.iter().filter_map(|(_, format)| {
-            let own = self.format(*format);
-            let under = general.format(*format);
-            match (own, under) {
-                (Some(own), Some(under)) => Some((*format, own.over(under))),
-                (own, under) => own.or(under).map(|tables| (*format, tables)),
-            }
-        });
+    /// All but the figures of dense products, which are given.
+    fn read(fields: &mut Fields<'_>, dense: Figures) -> Self {
         Self {
-            products: self.products.over(general.products),
-            formats: formats.collect(),
-            decode_attention_efficiency: self
-                .decode_attention_efficiency
-                .or(general.decode_attention_efficiency),
-            attention_overhead: self.attention_overhead.or(general.attention_overhead),
+            products: ProductTables::read(fields, dense),
+            formats: formats(fields),
+            decode_attention_efficiency: fields.optional("decode_attention_efficiency", share),
+            attention_overhead: fields.optional("attention_overhead", Fields::quantity),
         }
     }
+}
 
-    /// Attention is launched like any operation, unless it is known to take longer.
-    fn resolved_attention_overhead(&self) -> Seconds {
-        self.attention_overhead
-            .unwrap_or(self.products.resolved().dense.operation_overhead)
+/// What tables come to.
+struct Laid {
+    products: Products,
+    formats: Vec<(Format, Products)>,
+    decode: Option<f64>,
+    attention_overhead: Seconds,
+}
+
+impl Laid {
+    /// Tables, each over those before it. Products of a format, in whichever of them it is, are laid
+    /// over those of 16 bits.
+    fn over_each_other(tables: &[&ComputeTable]) -> Self {
+        let plain = || tables.iter().map(|own| &own.products);
+        let format = |format: Format| {
+            let all = tables.iter().flat_map(|own| &own.formats);
+            let of_format = all.filter(move |(own, _)| *own == format);
+            of_format.map(|(_, tables)| tables)
+        };
+        let given = FORMATS.into_iter().map(|(_, own)| own);
+        let given = given.filter(|own| format(*own).next().is_some());
+        let products = laid(plain());
+        let mut above = tables.iter().rev();
+        Self {
+            products,
+            formats: given
+                .map(|own| (own, laid(plain().chain(format(own)))))
+                .collect(),
+            decode: (above.clone()).find_map(|own| own.decode_attention_efficiency),
+            // Attention is launched like any operation, unless it is known to take longer.
+            attention_overhead: above
+                .find_map(|own| own.attention_overhead)
+                .unwrap_or(products.dense.operation_overhead),
+        }
     }
+}
 
-    fn format(&self, format: Format) -> Option<ProductTables> {
-        self.formats
-            .iter()
-            .find(|(own, _)| *own == format)
-            .map(|(_, tables)| *tables)
-    }
-
-    /// Products of a format: what it has not of its own is as of 16 bits.
-    fn resolved_formats(&self) -> Vec<(Format, Products)> {
-        self.formats
-            .iter()
-            .map(|(format, own)| (*format, own.over(self.products).resolved()))
-            .collect()
+/// Products by tables, each over those before it: what experts have not of their own is as of dense
+/// products, and of a family of kernels the last table counts.
+fn laid<'t>(tables: impl DoubleEndedIterator<Item = &'t ProductTables> + Clone) -> Products {
+    let over = |mut below: ProductAssumptions, own: &Figures| {
+        for (place, figure) in own {
+            *place(&mut below) = *figure;
+        }
+        below
+    };
+    let dense = (tables.clone()).fold(UNSAID, |below, own| over(below, &own.dense));
+    let experts = (tables.clone()).fold(dense, |below, own| over(below, &own.experts));
+    let kernel = |place: usize| {
+        let own = (tables.clone())
+            .rev()
+            .find_map(|own| own.kernels[place].as_ref())?;
+        Some(over(experts, own))
+    };
+    Products {
+        dense,
+        experts,
+        kernels: std::array::from_fn(kernel),
     }
 }
 
 impl ProductTables {
-    fn over(self, general: Self) -> Self {
+    /// Those of experts, all together and by the families of kernels that were measured.
+    fn read(fields: &mut Fields<'_>, dense: Figures) -> Self {
+        let experts = fields.optional_section("experts", product);
+        let kernels = fields.optional_section("kernels", |table| {
+            KERNELS.map(|(name, _)| table.optional_section(name, product))
+        });
         Self {
-            dense: self.dense.over(general.dense),
-            experts: self.experts.over(general.experts),
-            kernels: std::array::from_fn(|place| self.kernels[place].or(general.kernels[place])),
-        }
-    }
-
-    /// Products of experts: what they have not of their own is as of dense products.
-    fn resolved(self) -> Products {
-        Products {
-            dense: self.dense.resolved(),
-            experts: self.experts.over(self.dense).resolved(),
-            kernels: self
-                .kernels
-                .map(|own| own.map(|own| own.over(self.experts).over(self.dense).resolved())),
-        }
-    }
-}
-
-impl ProductTable {
-    fn over(self, general: Self) -> Self {
-        Self {
-            efficiency: self.efficiency.or(general.efficiency),
-            half_rows: self.half_rows.or(general.half_rows),
-            half_columns: self.half_columns.or(general.half_columns),
-            half_depth: self.half_depth.or(general.half_depth),
-            bandwidth_efficiency: self.bandwidth_efficiency.or(general.bandwidth_efficiency),
-            operation_overhead: self.operation_overhead.or(general.operation_overhead),
-        }
-    }
-
-    /// Every figure: `[compute]`, over which all tables are laid, must have them.
-    fn resolved(self) -> ProductAssumptions {
-        ProductAssumptions {
-            efficiency: self.efficiency.unwrap_or(1.0),
-            half_rows: self.half_rows.unwrap_or_default(),
-            half_columns: self.half_columns.unwrap_or_default(),
-            half_depth: self.half_depth.unwrap_or_default(),
-            bandwidth_efficiency: self.bandwidth_efficiency.unwrap_or(1.0),
-            operation_overhead: self.operation_overhead.unwrap_or(Seconds::ZERO),
+            dense,
+            experts: experts.unwrap_or_default(),
+            kernels: kernels.unwrap_or_default(),
         }
     }
 }
@@ -233,7 +229,10 @@ fn formats(fields: &mut Fields<'_>) -> Vec<(Format, ProductTables)> {
     let formats = fields.optional_section("formats", |table| {
         let mut given = Vec::new();
         for (name, format) in FORMATS {
-            let tables = table.optional_section(name, product_tables);
+            let tables = table.optional_section(name, |own| {
+                let dense = product(own);
+                ProductTables::read(own, dense)
+            });
             given.extend(tables.map(|tables| (format, tables)));
         }
         given
@@ -241,36 +240,13 @@ fn formats(fields: &mut Fields<'_>) -> Vec<(Format, ProductTables)> {
     formats.unwrap_or_default()
 }
 
-/// Products of one format, as far as they are given.
-fn product_tables(table: &mut Fields<'_>) -> ProductTables {
-    ProductTables {
-        dense: product(table),
-        experts: experts(table),
-        kernels: kernels(table),
-    }
+fn product(fields: &mut Fields<'_>) -> Figures {
+    let given = PRODUCT_KEYS
+        .into_iter()
+        .filter_map(|(key, read, place)| Some((place, fields.optional(key, read)?)));
+    given.collect()
 }
 
-fn experts(fields: &mut Fields<'_>) -> ProductTable {
-    fields
-        .optional_section("experts", product)
-        .unwrap_or_default()
-}
-
-/// Experts by the families of kernels that were measured.
-fn kernels(fields: &mut Fields<'_>) -> [Option<ProductTable>; EXPERT_KERNELS] {
-    let kernels = fields.optional_section("kernels", |table| {
-        KERNELS.map(|(name, _)| table.optional_section(name, product))
-    });
-    kernels.unwrap_or_default()
-}
-
-fn product(fields: &mut Fields<'_>) -> ProductTable {
-    ProductTable {
-        efficiency: fields.optional("efficiency", share),
-        half_rows: fields.optional("half_rows", number),
-        half_columns: fields.optional("half_columns", number),
-        half_depth: fields.optional("half_depth", number),
-        bandwidth_efficiency: fields.optional("bandwidth_efficiency", share),
-        operation_overhead: fields.optional("operation_overhead", Fields::quantity),
-    }
+fn seconds(fields: &mut Fields<'_>, key: &'static str) -> f64 {
+    fields.quantity::<Seconds>(key).0
 }
