@@ -31,8 +31,11 @@ pub(super) const KERNELS: [(&str, ExpertKernel); EXPERT_KERNELS] = [
 /// Where a figure of products belongs.
 type Place = fn(&mut ProductAssumptions) -> &mut f64;
 
+/// How a figure is read from under its key.
+type Read = fn(&mut Fields<'_>, &'static str) -> f64;
+
 /// The keys of products, how each is read, and where it belongs.
-const PRODUCT_KEYS: [(&str, fn(&mut Fields<'_>, &'static str) -> f64, Place); 6] = [
+const PRODUCT_KEYS: [(&str, Read, Place); 6] = [
     ("efficiency", share, |own| &mut own.efficiency),
     ("half_rows", number, |own| &mut own.half_rows),
     ("half_columns", number, |own| &mut own.half_columns),
@@ -170,13 +173,12 @@ impl Laid {
         };
         let given = FORMATS.into_iter().map(|(_, own)| own);
         let given = given.filter(|own| format(*own).next().is_some());
-        let products = laid(plain());
+        let products = laid(&plain().collect::<Vec<_>>());
+        let in_format = |own| laid(&plain().chain(format(own)).collect::<Vec<_>>());
         let mut above = tables.iter().rev();
         Self {
             products,
-            formats: given
-                .map(|own| (own, laid(plain().chain(format(own)))))
-                .collect(),
+            formats: given.map(|own| (own, in_format(own))).collect(),
             decode: (above.clone()).find_map(|own| own.decode_attention_efficiency),
             // Attention is launched like any operation, unless it is known to take longer.
             attention_overhead: above
@@ -188,19 +190,18 @@ impl Laid {
 
 /// Products by tables, each over those before it: what experts have not of their own is as of dense
 /// products, and of a family of kernels the last table counts.
-fn laid<'t>(tables: impl DoubleEndedIterator<Item = &'t ProductTables> + Clone) -> Products {
+fn laid(tables: &[&ProductTables]) -> Products {
     let over = |mut below: ProductAssumptions, own: &Figures| {
         for (place, figure) in own {
             *place(&mut below) = *figure;
         }
         below
     };
-    let dense = (tables.clone()).fold(UNSAID, |below, own| over(below, &own.dense));
-    let experts = (tables.clone()).fold(dense, |below, own| over(below, &own.experts));
+    let each = || tables.iter();
+    let dense = each().fold(UNSAID, |below, own| over(below, &own.dense));
+    let experts = each().fold(dense, |below, own| over(below, &own.experts));
     let kernel = |place: usize| {
-        let own = (tables.clone())
-            .rev()
-            .find_map(|own| own.kernels[place].as_ref())?;
+        let own = each().rev().find_map(|own| own.kernels[place].as_ref())?;
         Some(over(experts, own))
     };
     Products {
