@@ -110,6 +110,17 @@ _CAPTURED_FROM: Final = {
     ("8192", "1024"): range(64, 1 << 20),
 }
 _CAPTURED_RANKS: Final = ("1024", "1024", "8", "8")
+# vLLM's scripts for B200 of April 2026: --max-cudagraph-capture-size 2048 and
+# --max-num-batched-tokens of two prompts (minimaxm2.5_fp8_b200.sh of 0.19.0,
+# InferenceX's pull request 947; minimaxm2.5_fp4_b200.sh, 996; kimik2.5_fp4_b200.sh,
+# 1047, when its experts were no longer said to be divided). Those before have neither.
+_APRIL_GRAPHS: Final = 2048
+_APRIL_PROMPTS: Final = 2
+_UNDIVIDED: Final = ("", "0", "1")
+# Before, they had --tensor-parallel-size alone, whatever the table says of ranks of
+# attention: kimik2.5_*.sh, which never divide experts, and minimaxm2.5_fp8_*.sh, which
+# do where told, and in two of them always (`if [ "$EP_SIZE" -ge 1 ]`).
+_DIVIDING: Final = (("b200", "0.17.0"), ("h200", "0.18.0"))
 # *_sglang*.sh: --chunked-prefill-size by model, format and family; others as DeepSeek.
 _CHUNK: Final = {
     ("deepseek", "fp4", "blackwell"): 16_384,
@@ -203,17 +214,31 @@ def compiles_meanwhile(row_id: str) -> bool:
     return row_id.startswith("dsr1_b200_sglang_fp4_")
 
 
-def parallel_of(row: Raw, model: str, users: int) -> tuple[int, int] | None:
+def parallel_of(row: Raw, model: str, users: int, cards: int) -> tuple[int, int] | None:
     """Return ranks of experts and of attention of a run, where its row has them not."""
+    if row["backend"] == "vllm" and is_inferencex(row["id"]):
+        return _parallel_of_vllm(row, model, cards)
     if not _is_of_2025(row, model):
         return None
-    cards = int(row["tp_size"])
     key = (*_script(row, model)[1:], row["isl"], row["osl"], cards)
     divided = _DIVIDED_FROM.get(key)
     if divided is None:
         return None
     experts, attention = divided
     return cards if users >= experts else 1, cards if users >= attention else 1
+
+
+def _parallel_of_vllm(row: Raw, model: str, cards: int) -> tuple[int, int] | None:
+    """Return the same of the scripts before April 2026."""
+    if cards > _WHOLE_HOST or _is_of_april(row, model):
+        return None
+    if model.startswith("kimi"):
+        return 1, 1
+    if not model.startswith("minimax") or row["precision"] != "fp8":
+        return None
+    script = (row["system"].partition("_")[0], row["backend_version"])
+    divides = row["moe_ep_size"] not in _UNDIVIDED or script in _DIVIDING
+    return cards if divides else 1, 1
 
 
 def divides_in_pools(row: Raw) -> bool | None:
@@ -270,10 +295,24 @@ def engine_options(
         options["token_budget"] = _CHUNK.get(script, _LARGEST_CHUNK)
         few, many = _RECEIVE_INTERVAL.get(script, _EVERY_STEP)
         options["receive_interval"] = few if users < _FEW_USERS else many
+    if row["backend"] == "vllm" and _is_of_april(row, model):
+        tokens = _APRIL_PROMPTS * int(row["isl"])
+        return options | {"graph_tokens": _APRIL_GRAPHS, "token_budget": tokens}
     if row["backend"] == "vllm":
         captured = (_CAPTURED[of] for of in _CAPTURED if model.startswith(of))
         options["graph_tokens"] = next(captured, None)
     return options
+
+
+def _is_of_april(row: Raw, model: str) -> bool:
+    """Return whether a run of vLLM on B200 is of a script of April 2026."""
+    if not row["system"].startswith("b200"):
+        return False
+    if model.startswith("minimax"):
+        return row["backend_version"] == "0.19.0"
+    divides = row["moe_ep_size"] not in _UNDIVIDED
+    kimi = model.startswith("kimi") and row["precision"] == "fp4"
+    return kimi and not divides and not date_of(row["id"])
 
 
 def _of_tensorrt_llm(
@@ -360,7 +399,10 @@ def cache_format(row: Raw, engine: str | None, weights: str | None, model: str) 
     ``--kv-cache-dtype fp8_e4m3`` for SGLang and ``--kv-cache-dtype fp8`` for vLLM on
     Blackwell, ``kv_cache_config: dtype: fp8`` for TensorRT-LLM; and checkpoints of
     NVFP4 say so themselves (``kv_cache_quant_algo`` of their ``hf_quant_config.json``).
+    minimaxm2.5_fp8_b200.sh asks for none before vLLM 0.19.0.
     """
+    if model.startswith("minimax") and row["backend_version"] == "0.17.0":
+        return "bf16"
     blackwell = _is_blackwell(row)
     quantised = weights in ("fp8", "nvfp4") or model.startswith("gpt-oss")
     as_it_is = not blackwell and model.startswith(_CACHE_AS_IT_IS)

@@ -83,11 +83,12 @@ def _row(row: Raw, models: frozenset[str], ledger: Ledger) -> ServingRow:
     pools: dict[str, Any] = {}
     if is_whole:
         pools = {**_pool(row, "", model), "replicas": 1}
-        divided = harness.parallel_of(row, model, users)
+        cards = pools["tp"] * pools["dp_attention"]
+        divided = harness.parallel_of(row, model, users, cards)
         if divided is not None:
             ledger.changed["ranks of experts and attention as configured"] += 1
             pools["ep"], pools["dp_attention"] = divided
-            pools["tp"] //= divided[1]
+            pools["tp"] = cards // divided[1]
         attention_ranks = pools["dp_attention"]
         options = harness.engine_options(row, model, users, attention_ranks)
     else:

@@ -205,7 +205,7 @@ def _row(
     tp, pp, ep = _count(row, "tp"), _count(row, "pp"), _count(row, "ep") or 1
     recompute = row["recompute"]
     if some := _SOME_LAYERS.search(row.get("recompute_layers", "")):
-        recompute = f"block:{some[1]}"
+        recompute = f"layers:{some[1]}"
     has_layout = all(row[name] for name in NO_LAYOUT)
     if not recompute and has_layout:
         recompute = source.recompute or framework.recompute

@@ -167,17 +167,45 @@ def test_runs_whose_rows_do_not_tell_what_ran_are_not_judged_by() -> None:
     assert harness.hides_replicas(row | lengths | {"id": "nvidia_qwen3"}, 1)
 
 
+def test_runs_of_vllm_are_laid_out_and_captured_as_their_scripts_say() -> None:
+    row = {"id": "minimax_m2_5_b200", "backend": "vllm", "backend_version": "0.19.0"}
+    row |= {"system": "b200_sxm", "precision": "fp8", "isl": "8192", "moe_ep_size": "1"}
+    minimax, kimi = "minimax-m2.5", "kimi-k2.5"
+    april = {"graph_tokens": 2048, "token_budget": 16384, "max_sequences": 9}
+    assert harness.engine_options(row, minimax, 9) == april
+    assert harness.parallel_of(row, minimax, 9, 4) is None
+    assert harness.cache_format(row, "vllm", "fp8", minimax) == "fp8"
+    before = row | {"backend_version": "0.17.0"}
+    assert harness.engine_options(before, minimax, 9)["graph_tokens"] is None
+    # `-ge 1` of experts' ranks: they are always divided.
+    assert harness.parallel_of(before, minimax, 9, 4) == (4, 1)
+    assert harness.cache_format(before, "vllm", "fp8", minimax) == "bf16"
+    hopper = row | {"backend_version": "0.18.0", "moe_ep_size": "4"}
+    for system, untold in (("h100_sxm", (1, 1)), ("h200_sxm", (8, 1))):
+        told = hopper | {"system": system}
+        assert harness.parallel_of(told, minimax, 9, 8) == (8, 1)
+        undivided = told | {"moe_ep_size": "1"}
+        assert harness.parallel_of(undivided, minimax, 9, 8) == untold
+    # One script before and one since its experts are no longer said to be divided.
+    fp4 = row | {"precision": "fp4", "backend_version": "0.17.0"}
+    assert harness.engine_options(fp4, kimi, 9) == april
+    for earlier in ({"id": "2026_03_25_kimi_k2_5"}, {"moe_ep_size": "4"}):
+        assert harness.engine_options(fp4 | earlier, kimi, 9)["graph_tokens"] is None
+        assert harness.parallel_of(fp4 | earlier, kimi, 9, 4) == (1, 1)
+
+
 def test_first_runs_of_deepseek_are_as_they_were_configured() -> None:
     row = {"id": "dsr1_b200", "backend": "trtllm", "backend_version": "", "mode": "agg"}
     row |= {"system": "b200_sxm", "precision": "fp4", "isl": "1024", "osl": "1024"}
     row |= {"tp_size": "4"}
     assert (
-        harness.parallel_of(row | {"backend_version": "1.2"}, "deepseek-v3", 9) is None
+        harness.parallel_of(row | {"backend_version": "1.2"}, "deepseek-v3", 9, 4)
+        is None
     )
-    assert harness.parallel_of(row | {"mode": "disagg"}, "deepseek-v3", 9) is None
-    assert harness.parallel_of(row, "llama-3.1-70b", 9) is None
+    assert harness.parallel_of(row | {"mode": "disagg"}, "deepseek-v3", 9, 4) is None
+    assert harness.parallel_of(row, "llama-3.1-70b", 9, 4) is None
     for users, ranks in ((32, (1, 1)), (64, (4, 1)), (256, (4, 4))):
-        assert harness.parallel_of(row, "deepseek-v3", users) == ranks
+        assert harness.parallel_of(row, "deepseek-v3", users, 4) == ranks
     # Those scripts had no least budget: one prompt of a thousand tokens in a step.
     options = harness.engine_options(row, "deepseek-v3", 64)
     assert options["token_budget"] == 1152
