@@ -99,14 +99,22 @@ class Load(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, arrivals=arrivals)
 
     def shared(self, share: float) -> Load:
-        """Return a share of it: of its users, or of its requests."""
+        """Return a share of it: of its users, or of its requests, handed out in turn.
+
+        With prompts of which some are alike it is not turns that decide who gets which.
+        """
         arrivals = self.arrivals
         if arrivals.users is not None:
             return self.of_users(max(1, round(arrivals.users * share)))
         if arrivals.per_second is None:
             return self
-        rate = arrivals.per_second * share
-        arrivals = msgspec.structs.replace(arrivals, per_second=rate)
+        arrivals = msgspec.structs.replace(
+            arrivals, per_second=arrivals.per_second * share
+        )
+        if share < 1 and self.sizes.hashed is None:
+            # A sum of gamma variates is one of a variation less by the root.
+            cv = (arrivals.cv or 1.0) * share**0.5
+            arrivals = msgspec.structs.replace(arrivals, kind="gamma", cv=cv)
         return msgspec.structs.replace(self, arrivals=arrivals)
 
     @property

@@ -16,6 +16,7 @@ from planopt.planning.pipeline import Serving, missing
 from planopt.planning.pools import better_of
 from planopt.planning.settle import missed
 from planopt.procurement.solver import Solver
+from planopt.serving.load import Trial, simulated_deployment
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
@@ -37,6 +38,41 @@ def kept(plan: planopt.Plan) -> None:
         assert load.tpot_slo_violation is not None
         assert load.ttft_slo_violation <= MOST_LATE
         assert load.tpot_slo_violation <= MOST_LATE
+
+
+def test_kinds_beside_each_other_are_bought_for_requests_in_turn() -> None:
+    """What each gets of a load holds with a seed that nothing was chosen by.
+
+    It was left open, and a plan of one kind bought for 13,172 dollars. By chance, and
+    not in turn, the one in a host of its own gets 3.6 points more late than it may.
+    """
+    question = {
+        "model": "llama-3.1-8b",
+        "accelerators": "l40s,rtx-4090",
+        "request_rate": "10/s",
+        "isl": 800,
+        "osl": 200,
+        "ttft": "300ms",
+        "target": "25tok/s",
+        "time_limit": "120s",
+    }
+    plan = planopt.solve(**question)
+    assert (plan.status, plan.price_usd) == ("optimal", 10_682)
+    loads = [each.evaluation.under_load for each in plan.deployments]
+    rates = [load.requests_per_second or 0.0 for load in loads if load is not None]
+    assert len(rates) == 2
+    catalog = open_catalog()
+    asked = Asked.by_user("solve", question)
+    with Solver() as solver:
+        problem = Serving().read(asked, catalog, solver).problem
+    for each, rate in zip(plan.deployments, rates, strict=True):
+        share = rate / sum(rates)
+        trial = Trial(requests=50_000, seed=90_210)
+        shown = simulated_deployment(catalog, problem, each, share, trial)
+        assert shown is not None
+        assert shown.slo_violation is not None
+        assert shown.slo_violation.ttft.mean <= MOST_LATE
+        assert shown.slo_violation.tpot.mean <= MOST_LATE
 
 
 def test_most_throughput_keeps_its_promises() -> None:

@@ -1,11 +1,10 @@
 //! Every column of a question: all units, whatever beats or replaces them, at rates that nothing refuses.
 
-use super::judge::{LEVELS, MOST_TOGETHER, Verdict};
+use super::judge::{LEVELS, Verdict};
 use super::kinds::{Kinds, SettledPart, rounded};
 use super::settling::{Rated, Settling};
 use crate::quantity::real;
 use crate::search::serving::found::{FoundUnit, SearchResult};
-use crate::search::serving::latency::whole;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -58,8 +57,8 @@ pub fn columns<'a>(
                 // A look ends where it is decided: longer ones may follow, and none is another.
                 kind.bracket.level = LEVELS.len() - 1;
                 let is_refused = of_part.decide(kind, rate) == Verdict::Violating;
-                let alike = whole(of_part.judge.one_of(rate)).min(MOST_TOGETHER);
-                if !is_refused && of_part.last(kind, alike, rate).0 == Verdict::Violating {
+                let some = of_part.judge.together(rate);
+                if !is_refused && of_part.last(kind, some, rate).0 == Verdict::Violating {
                     // A final run has refused what looks had let pass.
                     kind.bracket.refuse(rate, Verdict::Violating);
                 }

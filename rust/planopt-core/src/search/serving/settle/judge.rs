@@ -67,9 +67,6 @@ const PATIENCES: f64 = 3.0;
 /// Share of what comes that has to leave in a look that is long enough: the rest is chance.
 const CARRIED: f64 = 0.995;
 
-/// Relative error within which what is asked is a whole number of times what some replicas carry.
-const ROUNDING: f64 = 1e-3;
-
 /// Replicas that are simulated together, at most.
 pub(super) const MOST_TOGETHER: u32 = 64;
 
@@ -134,20 +131,21 @@ impl Judge<'_> {
     }
 
     /// Replicas of such a rate that are simulated together: one, unless turns go from one to another.
-    fn together(&self, rate: f64) -> u32 {
+    pub(super) fn together(&self, rate: f64) -> u32 {
         if self.is_alone() {
             return 1;
         }
         whole((self.goal.asked / rate).ceil()).min(MOST_TOGETHER)
     }
 
-    /// Of how many requests one goes to replicas that carry such a rate together, where all of a
-    /// purchase are alike: these get what is asked in turn, more evenly than it comes.
-    pub(super) fn one_of(&self, rate: f64) -> f64 {
+    /// Of how many requests one goes to replicas that carry such a rate together: a purchase hands
+    /// out what is asked in turn, to each as often as it carries, so that what reaches a part of it is
+    /// more even than what comes.
+    fn one_of(&self, rate: f64) -> f64 {
         if self.is_closed() || !self.is_alone() {
             return 1.0;
         }
-        (self.goal.asked / rate + ROUNDING).floor().max(1.0)
+        (self.goal.asked / rate).max(1.0)
     }
 
     /// Whether replicas are what each is by itself: whoever asks stays with his, or nothing is found
@@ -173,8 +171,7 @@ impl Judge<'_> {
         let over = &self.course.over;
         while looks.next <= longest {
             let Looks { next, before, seed } = *looks;
-            let load = (replicas, rate, self.one_of(rate * f64::from(replicas)));
-            report = self.run(step, limits, load, (next, seed), over);
+            report = self.run(step, limits, (replicas, rate), (next, seed), over);
             if report.interrupted || self.course.is_over() {
                 break;
             }
@@ -204,8 +201,7 @@ impl Judge<'_> {
     }
 
     /// What the final run of replicas shows of the rate of each, of which `fluid` is the most that any can,
-    /// and what came of it. They are all that are alike of a purchase, and what they get of the load
-    /// comes by chance.
+    /// and what came of it.
     pub(super) fn last(
         &self,
         step: &impl StepTime,
@@ -213,10 +209,10 @@ impl Judge<'_> {
         (replicas, rate): (u32, f64),
         fluid: f64,
     ) -> (Verdict, LoadReport) {
-        let load = (replicas, rate, 1.0);
+        let load = (replicas, rate);
         let stop = &self.course.stopped;
         if self.is_brief || self.course.is_over() {
-            return self.hurried(step, limits, (replicas, rate));
+            return self.hurried(step, limits, load);
         }
         let turns = self.goal.traffic.turns().map_or(0.0, |turns| turns.turns);
         let least = u64::from(whole(FINAL_SESSIONS * turns))
@@ -256,8 +252,7 @@ impl Judge<'_> {
     ) -> (Verdict, LoadReport) {
         let run = |requests| {
             let stop = &self.course.stopped;
-            let load = (replicas, rate, 1.0);
-            self.run(step, limits, load, (requests, FINAL_SEED), stop)
+            self.run(step, limits, (replicas, rate), (requests, FINAL_SEED), stop)
         };
         let (mut requests, mut report) = (HURRIED_REQUESTS, run(HURRIED_REQUESTS));
         let enough = f64::from(replicas) * self.enough(&report, rate, f64::INFINITY);
@@ -279,7 +274,7 @@ impl Judge<'_> {
         &self,
         step: &impl StepTime,
         limits: EngineLimits,
-        (replicas, rate, one_of): (u32, f64, f64),
+        (replicas, rate): (u32, f64),
         (requests, seed): (u64, u64),
         stop: &AtomicBool,
     ) -> LoadReport {
@@ -292,7 +287,7 @@ impl Judge<'_> {
         };
         let rate = rate * f64::from(replicas);
         let load = Load {
-            arrivals: at(&self.load.arrivals, rate, one_of),
+            arrivals: at(&self.load.arrivals, rate, self.one_of(rate)),
             ..self.load.clone()
         };
         let run = look_of(self.goal, self.overhead, (requests, seed));
@@ -470,7 +465,9 @@ mod tests {
     use super::at;
     use crate::catalog::RequestOverhead;
     use crate::load::{Arrivals, Lengths, Load, Sizes};
-    use crate::serving::engine::{AffineStep, EngineLimits, Objectives, Pool, Run, simulate};
+    use crate::serving::engine::{
+        AffineStep, EngineLimits, Objectives, Pool, Random, Run, simulate,
+    };
     use std::sync::atomic::AtomicBool;
 
     /// The time to the first token at p95 of servers that take a second on average.
@@ -518,5 +515,30 @@ mod tests {
         assert!((one / together - 1.0).abs() < 0.03, "{one} for {together}");
         let by_chance = p95(1, at(&of_all, 0.7, 1.0));
         assert!(by_chance > 1.2 * together, "{by_chance} for {together}");
+    }
+
+    /// Who carries seven of `in_all` requests gets one whenever its share of what came is a whole more.
+    #[test]
+    fn one_beside_others_that_carry_more_or_less_waits_as_where_turns_go_by_weight() {
+        for in_all in [11_u32, 25] {
+            let one_of = f64::from(in_all) / 7.0;
+            let of_all = Arrivals::Poisson {
+                per_second: 0.7 * one_of,
+            };
+            let mut draws = Random::new(5, 0);
+            let (mut now, mut turns, mut seconds) = (0.0, 0, Vec::new());
+            while seconds.len() < 210_000 {
+                now -= (1.0 - draws.uniform()).ln() / (0.7 * one_of);
+                turns += 7;
+                if turns >= in_all {
+                    turns -= in_all;
+                    seconds.push(now);
+                }
+            }
+            let weighted = p95(1, Arrivals::Trace { seconds });
+            let one = p95(1, at(&of_all, 0.7, one_of));
+            let off = (one / weighted - 1.0).abs();
+            assert!(off < 0.06, "{one} for {weighted}, {in_all}");
+        }
     }
 }

@@ -793,8 +793,7 @@ impl<'a> Loop<'_, '_, 'a> {
                 let part = of_part[kind];
                 let replicas = count.saturating_mul(u64::from(unit.unit.replicas));
                 let replicas = u32::try_from(replicas).unwrap_or(u32::MAX);
-                // Where users stay with their replica all of these are alike.
-                let is_alone = is_closed && parts[part].judge.is_alone();
+                let is_alone = parts[part].judge.is_alone();
                 let some = replicas.min(if is_alone { 1 } else { MOST_TOGETHER });
                 let rate = share * kinds[kind].bracket.good;
                 let rate = if is_closed { rate.ceil() } else { rate };
@@ -810,8 +809,8 @@ impl<'a> Loop<'_, '_, 'a> {
                 (verdict, ran)
             })
             .collect();
-        // Beside others they get requests less evenly than alone: what is late there may hold by itself.
-        let is_mixed = runs.len() > 1 && !is_closed;
+        // Where turns go from one to another, what is late beside others may hold among more of its own.
+        let is_mixed = runs.len() > 1 && !parts.iter().all(|part| part.judge.is_alone());
         let failed = runs.iter().zip(bought.counts.keys());
         for ((verdict, _), place) in failed {
             if *verdict != Verdict::Good {
