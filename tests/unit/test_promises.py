@@ -46,7 +46,7 @@ def test_kinds_beside_each_other_are_bought_for_requests_in_turn() -> None:
     It was left open, and a plan of one kind bought for 13,172 dollars. By chance, and
     not in turn, the one in a host of its own gets 3.6 points more late than it may.
     """
-    question = {
+    question: dict[str, Any] = {
         "model": "llama-3.1-8b",
         "accelerators": "l40s,rtx-4090",
         "request_rate": "10/s",
