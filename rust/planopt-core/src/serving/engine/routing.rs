@@ -101,3 +101,19 @@ impl Imbalance {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replicas_are_as_busy_as_each_other_where_too_little_was_read_to_tell() {
+        let mut imbalance = Imbalance::of(2);
+        imbalance.add(0, 100);
+        assert_eq!(imbalance.mean().to_bits(), 1.0_f64.to_bits());
+        for turn in 1..2 * TURNS {
+            imbalance.add(0, if turn < TURNS { 100 } else { 0 });
+        }
+        assert_eq!(imbalance.mean().to_bits(), 2.0_f64.to_bits());
+    }
+}
