@@ -173,6 +173,11 @@ class Mutant:
         """Whether it is of the core."""
         return self.file.startswith(CORE)
 
+    @property
+    def words(self) -> set[str]:
+        """Words of its room and file, by which tests are known that are of them."""
+        return words("/".join(Path(self.file).with_suffix("").parts[-2:]))
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -203,6 +208,11 @@ class Test:
     def file(self) -> str:
         """File that it is in."""
         return self.name.partition("::")[0] if self.suite == "pytest" else self.suite
+
+
+def words(name: str) -> set[str]:
+    """Take a name to pieces; `pool` and `pools` are one word."""
+    return {word.removesuffix("s") for word in re.split(r"[^a-z]+", name) if word}
 
 
 # --- What is changed ------------------------------------------------------------------
@@ -584,7 +594,7 @@ class Trials:
                 (self.checkout / name).write_text(text, encoding="utf-8")
 
     def near(self, mutant: Mutant, most_seconds: float) -> Iterator[list[Test]]:
-        """Give tests that come by a mutant: some quick ones first, then more."""
+        """Give tests that come by a mutant: of its room first, quick ones of each."""
         near = [each for each in self.tests if mutant.number in each.came_by]
         files = {each.file for each in near if each.suite == "pytest"}
         names = {each.name for each in near}
@@ -592,9 +602,11 @@ class Trials:
         beside = [
             each for each in self.tests if each.file in files and each.name not in names
         ]
+        of_room = [each for each in near if mutant.words & words(each.name)]
+        others = [each for each in near if each not in of_room]
         suites = (*self.programs, "pytest")
         asked = 0.0
-        for tests in (near, beside):
+        for tests in (of_room, others, beside):
             for suite in suites:
                 of = [each for each in tests if each.suite == suite]
                 batch, most = list[Test](), FIRST_SECONDS
