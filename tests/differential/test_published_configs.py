@@ -84,6 +84,11 @@ DIFFERENT = {
     "qwen3-vl-4b": (415_347_712, TOWER),
     "qwen3-vl-8b": (576_388_336, TOWER),
 }
+# Share of a tower that is biases, norms and, but for the last, a table of positions.
+OF_A_TOWER = (
+    *(("gemma-4", 0.042), ("gemma-3", 0.013), ("kimi", 0.011), ("qwen3", 0.007)),
+    ("", 0.001),
+)
 # Types with an operation that the list has not; they are refused by name.
 NOT_READ = {
     *("deepseek_v4", "mllama_text_model"),
@@ -160,6 +165,36 @@ def test_totals_of_their_sources_are_met(shared: Path, tmp_path: Path) -> None:
         "qwen3.6-27b": "quantization_config",
         "qwen3.6-35b-a3b": "quantization_config",
     }
+
+
+def test_towers_are_as_large_as_what_their_sources_have_beside_the_text(
+    shared: Path,
+) -> None:
+    """Biases, norms and tables of positions, which some have, are not counted."""
+    configs = {
+        config.stem: config
+        for config in (shared / "catalog-facts" / "hf-configs-2").rglob("*.json")
+        if "vision_config" in json.loads(config.read_text("utf-8"))
+    }
+    known = {name for name, (_, why) in DIFFERENT.items() if why == TOWER}
+    off = {}
+    for name in sorted(known & configs.keys()):
+        seen = planopt.evaluate(
+            model=str(configs[name]),
+            accelerator="b300",
+            tp=8,
+            images=1,
+            image_size="448x448",
+            batch=1,
+        )
+        off[name] = 1 - seen.candidate.encoder_parameters / DIFFERENT[name][0]
+    left_out = {
+        name: next(share for kind, share in OF_A_TOWER if name.startswith(kind))
+        for name in off
+    }
+    assert len(off) > 20
+    assert {name: share for name, share in off.items() if share < 0} == {}
+    assert {name: share for name, share in off.items() if share > left_out[name]} == {}
 
 
 @pytest.mark.parametrize("unknown", ["qwen3_nxt", "llamma"])

@@ -180,6 +180,11 @@ def test_topics_are_those_of_the_article() -> None:
     assert set(OPTIONS["topic"].choices) == topics
 
 
+def test_who_asks_for_no_speed_is_promised_none() -> None:
+    problem = read_market(Asked("solve", {}), open_catalog(), Problem)
+    assert (problem.target, problem.throughput) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("command", ["solve", "train", "compare", "frontier"])
 def test_accelerators_of_a_vendor_are_those_that_nobody_else_makes(
     command: str,

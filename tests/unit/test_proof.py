@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace as replace_one
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from planopt.documents.plan import command
 from planopt.planning import proof
 from planopt.planning.certificate import digest_of
 from planopt.planning.proof import Proof, prove
+from planopt.procurement.problem import Purchase
+from planopt.procurement.purchase import buy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,6 +151,20 @@ def test_a_better_column_is_found(plan: planopt.Plan) -> None:
     assert "bound_usd" in {each.field for each in found}
     (better,) = (each for each in found if each.field == "bound_usd")
     assert best in str(better.expected)
+
+
+def test_a_bound_for_which_the_solver_had_no_time_proves_nothing(
+    plan: planopt.Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hurried(*asked: Any, **more: Any) -> Purchase:
+        bought = buy(*asked, **more)
+        assert bought.bound_micro_usd is not None
+        return replace_one(bought, bound_micro_usd=bought.bound_micro_usd - 1)
+
+    monkeypatch.setattr(proof, "buy", hurried)
+    (missing,) = prove(plan).mismatches
+    assert missing.field == "bound_usd"
+    assert "no time" in missing.reason
 
 
 def test_a_dual_value_that_is_too_high_is_refuted(plan: planopt.Plan) -> None:

@@ -352,6 +352,16 @@ def test_search_does_not_depend_on_the_number_of_threads() -> None:
     assert len(said) == 1
 
 
+def test_what_fills_the_memory_of_the_fastest_run_is_said_with_what_is_in_flight() -> (
+    None
+):
+    plan = planopt.train(**{**SMALL, "deadline": "1h"})
+    assert plan.infeasibility is not None
+    assert "GB of them activations of one micro-batch in flight" in (
+        plan.infeasibility.note
+    )
+
+
 def test_search_counts_every_candidate_once() -> None:
     asked = Asked("train", {**SMALL, "deadline": "1d"})
     problem = read_market(asked, open_catalog(), TrainingProblem)

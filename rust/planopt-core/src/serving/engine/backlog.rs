@@ -182,3 +182,54 @@ fn beyond(parts: f64, ahead: &[f64]) -> f64 {
     let within = within.take_while(|(_, at)| f64::from(*at) <= parts);
     1.0 - within.map(|(share, _)| share).sum::<f64>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(work: f64) -> Prompt {
+        Prompt {
+            share: 1.0,
+            work,
+            spare: 1.0,
+            wait: 1.0,
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_prompt_is_any_part_of_it_alike() {
+        let left = residual(&[prompt(10.0)], 10.0, 2.0);
+        let (within, beyond) = left.split_at(5);
+        for share in within {
+            assert!((share - 0.2).abs() < 1e-12, "{left:?}");
+        }
+        assert!(beyond.iter().all(|share| *share < 1e-12), "{left:?}");
+    }
+
+    /// What a queue of equal services has ahead of who arrives (Erlang 1909): of `k` whole services and
+    /// `y` of another, the probability of less is `(1 - rho) sum (-rho (k - n + y))^n / n! e^(rho (k - n + y))`.
+    #[test]
+    fn work_ahead_is_that_of_equal_services() {
+        let (busy, part) = (0.7, 1.0 / 64.0);
+        let ahead = ahead(busy, &residual(&[prompt(0.5)], 0.5, part));
+        let less = |time: f64| {
+            let services = time / 0.5;
+            let mut term_sum = 0.0;
+            let mut factorial = 1.0;
+            for n in 0..=2_u32 {
+                let left = services - f64::from(n);
+                if left < 0.0 {
+                    break;
+                }
+                factorial *= f64::from(n.max(1));
+                term_sum += (-busy * left).powi(n.cast_signed()) / factorial * (busy * left).exp();
+            }
+            (1.0 - busy) * term_sum
+        };
+        for parts in [8.0, 20.0, 40.0] {
+            let (below, above) = (less(parts * part), 1.0 - beyond(parts, &ahead));
+            // Work is rounded down to its parts: a little more of it is said to be so short.
+            assert!(below <= above && above - below < 0.05, "{below} {above}");
+        }
+    }
+}
