@@ -73,6 +73,7 @@ class Trainer:
     sustained: float = 1.0
     sustained_8bit: float = 1.0
     sustained_4bit: float = 1.0
+    gathered_8bit: float = 1.0
     grouped: float = 1.0
     grouped_8bit: float = 1.0
     attention_forward: float = 1.0

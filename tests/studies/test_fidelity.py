@@ -98,4 +98,8 @@ def test_recipes_of_mlperf_are_read_from_their_columns(shared: Path) -> None:
     # Megatron's method `block` does the first 21 of 80 layers again, and no others.
     assert (lora.lora_rank, lora.recompute, lora.loss_chunks) == (16, "layers:21", 1)
     assert (lora.framework, lora.network) == ("mlperf", "infiniband-400g")
-    assert of["mlt-31-gpt3-009"].nics_per_host == 24
+    gaudi = of["mlt-31-gpt3-009"]
+    assert (gaudi.framework, gaudi.nics_per_host) == ("megatron-deepspeed", 24)
+    # Of one name, but of another software (conventions.toml).
+    assert of["mlt-31-gpt3-016"].framework == "mlperf-2023"
+    assert of["mlt-40-gpt3-036"].framework == "mlperf"

@@ -28,6 +28,7 @@ class Bytes:
     gradients: float = 0.0
     state: float = 0.0
     trained: float = 0.0
+    gathered: float = 0.0
     muon_flops: float = 0.0
 
 
@@ -63,7 +64,11 @@ def _moment_bytes(operation: Operation | None, optimizer: str) -> float:
 
 
 def _trained(
-    parameters: float, operation: Operation | None, weight_bytes: float, rank: Rank
+    parameters: float,
+    operation: Operation | None,
+    weight_bytes: float,
+    rank: Rank,
+    gathered: float,
 ) -> Bytes:
     candidate = rank.candidate
     master = _MASTER_BYTES
@@ -77,6 +82,7 @@ def _trained(
         gradients=parameters * bytes_per_element(candidate.gradients),
         state=parameters * (master + moments),
         trained=parameters * rank.machine.activation_bytes,
+        gathered=parameters * gathered,
     )
 
 
@@ -100,19 +106,20 @@ def _of(operation: Operation, rank: Rank, *, share: float, adapter: float) -> By
     parameters = operation.parameters * share
     wide = rank.machine.activation_bytes
     if candidate.lora_rank is None:
-        stored = wide
+        stored = gathered = wide
         if candidate.casts and operation.quantised:
             framework = rank.machine.framework
             stored += framework.weight_copies * bytes_per_element(candidate.precision)
             only_narrow = framework.eight_bit_weights
             if only_narrow and candidate.precision == "fp8":
                 stored -= wide
-        held = _trained(parameters, operation, stored, rank)
+                gathered = rank.machine.trainer.gathered_8bit
+        held = _trained(parameters, operation, stored, rank, gathered)
         return total([held, Bytes(muon_flops=_muon_flops(operation, share, rank))])
     if not (isinstance(operation, MatMul) and operation.quantised):
         return Bytes(weights=parameters * wide)
     frozen = Bytes(weights=parameters * bytes_per_element(candidate.frozen_weights))
-    return total([frozen, _trained(adapter, None, wide, rank)])
+    return total([frozen, _trained(adapter, None, wide, rank, wide)])
 
 
 def _is_routed(operation: Operation) -> bool:

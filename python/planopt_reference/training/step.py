@@ -215,15 +215,15 @@ def _exchanges(
     replicated = in_buckets(replicas.all_reduce, gradients / n)
     if shard == "zero1" or (shard == "zero2" and stages > 1):
         return (
-            Exchange(once=gather(held.trained)),
+            Exchange(once=gather(held.gathered)),
             Exchange(once=scattered + replicated),
         )
     if shard == "zero2":
         return (
-            Exchange(once=gather(held.trained)),
+            Exchange(once=gather(held.gathered)),
             Exchange(each=scattered, once=replicated),
         )
-    gathered = gather(held.weights if adapters else held.trained)
+    gathered = gather(held.weights if adapters else held.gathered)
     return Exchange(each=gathered), Exchange(each=gathered + scattered, once=replicated)
 
 

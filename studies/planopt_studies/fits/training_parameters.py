@@ -18,7 +18,8 @@ POOLS: Final = "pools."
 
 # Frameworks that launch the kernels of the newest transformer libraries.
 _NEMO: Final = ("nemo", "nemo-2025", "nemo-2026")
-_NEW: Final = ("megatron", *_NEMO, "mlperf")
+_MLPERF: Final = ("mlperf", "mlperf-2023")
+_NEW: Final = ("megatron", *_NEMO, *_MLPERF)
 _ALL: Final = (
     *_NEW,
     "deepspeed",
@@ -80,6 +81,9 @@ SWITCHES: Final[dict[str, dict[str, float | bool]]] = {
         }
         for name in (*_NEMO, "mlperf")
     },
+    # Neither fp8_params nor cross_entropy_loss_fusion: mlcommons/training_results_v3.1,
+    # NVIDIA/benchmarks/gpt3/implementations/pytorch/conf/custom.yaml.
+    "frameworks.mlperf-2023": {"send_once": True},
     "frameworks.fsdp": {"portable_attention": True},
     "frameworks.deepspeed": {"portable_attention": True},
     "frameworks.bigscience": {
@@ -92,6 +96,9 @@ SWITCHES: Final[dict[str, dict[str, float | bool]]] = {
         "gradient_copy": 6,
         "memory_reserve": 1.4,
     },
+    # Weights of MXFP8 are gathered in 16 bits and cast behind that: Megatron-LM,
+    # --reuse-grad-buf-for-mxfp8-param-ag.
+    "trainers.blackwell": {"gathered_8bit": 2},
 }
 """What frameworks are known to do, and what was read off their memory."""
 
@@ -147,13 +154,13 @@ def _frameworks() -> Iterator[Parameter]:
                 spread=0.3,
                 unit="us",
             )
-    for name in ("fsdp", "internevo", "jax", "nemo", "mlperf", "bigscience"):
+    for name in ("fsdp", "internevo", "jax", "nemo", *_MLPERF, "bigscience"):
         yield _share(name, "data_contention", 0.15, spread=0.15)
-    for name in ("internevo", "nemo", "mlperf", "bigscience", "fsdp"):
+    for name in ("internevo", "nemo", *_MLPERF, "bigscience", "fsdp"):
         # InternEvo, configs/7B_sft.py: reduce_bucket_size.
         size = 537.0 if name == "internevo" else 200.0
         yield _of(name, "bucket", size, low=0.5, high=5000.0, spread=1.0, unit="MB")
-    for name in (*_NEMO, "mlperf"):
+    for name in (*_NEMO, *_MLPERF):
         yield _share(name, "tensor_overlap", 0.1, spread=0.15)
     for name in ("nemo", "nemo-2026"):
         yield _of(name, "casts_4bit", 2.0, low=0.5, high=20.0, spread=0.5)

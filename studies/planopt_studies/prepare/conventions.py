@@ -19,6 +19,8 @@ class Framework(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     id: str
     names: tuple[str, ...]
+    sources: tuple[str, ...] = ("",)
+    """Beginnings of the sources whose rows it is read for."""
     recompute: str
     shard: str
     gradients: str = "fp32"
@@ -65,15 +67,17 @@ class Conventions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: tuple[SourceNotes, ...]
     network: tuple[NetworkOf, ...]
 
-    def framework_of(self, name: str, source: SourceNotes) -> Framework:
+    def framework_of(self, name: str, source: str) -> Framework:
         """Return the source's framework, else the first that `name` starts with."""
-        if source.framework is not None:
-            return next(each for each in self.framework if each.id == source.framework)
+        of_source = self.source_of(source).framework
+        if of_source is not None:
+            return next(each for each in self.framework if each.id == of_source)
         low = name.lower()
         return next(
             each
             for each in self.framework
-            if any(low.startswith(start.lower()) for start in each.names)
+            if source.startswith(each.sources)
+            and any(low.startswith(start.lower()) for start in each.names)
         )
 
     def source_of(self, name: str) -> SourceNotes:

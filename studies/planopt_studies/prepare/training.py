@@ -197,7 +197,7 @@ def _row(
 ) -> TrainingRow:
     notes = row.get("notes", "")
     source = conventions().source_of(row["source"])
-    framework = conventions().framework_of(row["framework"], source)
+    framework = conventions().framework_of(row["framework"], row["source"])
     precision = _precision(row) or "bf16"
     shard, group = _shard(row, framework, source)
     accelerators = int(float(row["n_accelerators"]))

@@ -464,6 +464,7 @@ const PLAIN_HARDWARE: HardwareAssumptions = HardwareAssumptions {
     sustained: 1.0,
     sustained_8bit: 1.0,
     sustained_4bit: 1.0,
+    gathered_8bit: 1.0,
     grouped: 1.0,
     grouped_8bit: 1.0,
     attention_forward: 1.0,
@@ -513,10 +514,11 @@ fn framework(own: &mut Fields<'_>, general: &TrainingAssumptions) -> FrameworkAs
 type HardwareKey = (&'static str, fn(&mut HardwareAssumptions) -> &mut f64);
 
 /// Keys of an accelerator, or of a family, at training.
-const HARDWARE_KEYS: [HardwareKey; 12] = [
+const HARDWARE_KEYS: [HardwareKey; 13] = [
     ("sustained", |own| &mut own.sustained),
     ("sustained_8bit", |own| &mut own.sustained_8bit),
     ("sustained_4bit", |own| &mut own.sustained_4bit),
+    ("gathered_8bit", |own| &mut own.gathered_8bit),
     ("grouped", |own| &mut own.grouped),
     ("grouped_8bit", |own| &mut own.grouped_8bit),
     ("attention_forward", |own| &mut own.attention_forward),

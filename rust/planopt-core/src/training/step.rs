@@ -460,14 +460,14 @@ pub(crate) fn following(candidate: &Candidate, stage: &Stage, parts: &StageParts
         let read = if candidate.recipe.adapters.is_some() {
             resident.weights
         } else {
-            resident.trained
+            resident.gathered
         };
         match zero {
             Zero::None => {
                 once[1] += in_buckets(resident.gradients, &|part| shard.all_reduce(part)) + across;
             }
             Zero::Zero1 | Zero::Zero2 => {
-                once[0] += gather(resident.trained);
+                once[0] += gather(resident.gathered);
                 // A pipeline keeps the gradients of a chunk until its last micro-batch, and
                 // shards them once (Llama 3, arXiv 2407.21783, section 3.3.2).
                 let often = zero == Zero::Zero2 && candidate.layout.pp == 1;

@@ -165,6 +165,8 @@ pub struct HardwareAssumptions {
     pub sustained_8bit: f64,
     /// The same in 4 bits.
     pub sustained_4bit: f64,
+    /// Bytes of a weight that is there in 8 bits alone, as ranks gather it.
+    pub gathered_8bit: f64,
     /// Rate of the grouped products of experts over that of plain ones.
     pub grouped: f64,
     /// The same in 8 bits and less.

@@ -39,14 +39,16 @@ impl Pricing<'_> {
         let framework = &self.training.framework;
         let parameters = resident.trained / self.activation();
         let copies = framework.weight_copies * precision.format().bytes_per_element();
-        let narrow = framework.eight_bit_weights && precision == Precision::Fp8;
-        let wide = if narrow {
-            Bytes::ZERO
-        } else {
-            resident.trained
-        };
+        let copied = parameters * copies;
+        if framework.eight_bit_weights && precision == Precision::Fp8 {
+            return Resident {
+                weights: copied,
+                gathered: parameters * self.rates.trainer.gathered_8bit,
+                ..resident
+            };
+        }
         Resident {
-            weights: wide + parameters * copies,
+            weights: resident.trained + copied,
             ..resident
         }
     }

@@ -29,8 +29,10 @@ pub struct Resident {
     pub gradients: Bytes,
     /// State of the optimizer with the master weights.
     pub state: Bytes,
-    /// Of the weights, those that are trained: what ranks gather after a step.
+    /// Of the weights, those that are trained, in the format of activations.
     pub trained: Bytes,
+    /// The same as ranks gather them after a step.
+    pub gathered: Bytes,
     /// Arithmetic of the optimizer, in floating-point operations.
     pub optimizer_flop: f64,
 }
@@ -51,6 +53,7 @@ impl Add for Resident {
             gradients: self.gradients + other.gradients,
             state: self.state + other.state,
             trained: self.trained + other.trained,
+            gathered: self.gathered + other.gathered,
             optimizer_flop: self.optimizer_flop + other.optimizer_flop,
         }
     }
@@ -64,6 +67,7 @@ impl Mul<f64> for Resident {
             gradients: self.gradients * factor,
             state: self.state * factor,
             trained: self.trained * factor,
+            gathered: self.gathered * factor,
             optimizer_flop: self.optimizer_flop * factor,
         }
     }
@@ -185,11 +189,13 @@ pub(crate) fn checkpoint_bytes(recipe: &Recipe, operation: &Operation) -> Bytes 
 
 fn trained(recipe: &Recipe, parameters: f64, matrix: Option<(f64, f64)>) -> Resident {
     let state = state_bytes(recipe, matrix);
+    let weights = Bytes(parameters * recipe.precision.activation_bytes());
     Resident {
-        weights: Bytes(parameters * recipe.precision.activation_bytes()),
+        weights,
         gradients: Bytes(parameters * recipe.gradients.bytes_per_element()),
         state: Bytes(parameters * state),
-        trained: Bytes(parameters * recipe.precision.activation_bytes()),
+        trained: weights,
+        gathered: weights,
         optimizer_flop: match (recipe.optimizer, matrix) {
             (Optimizer::Muon, Some((k, n))) => parameters / (k * n) * orthogonalise(k, n),
             _ => 0.0,
