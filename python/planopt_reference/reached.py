@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Table = Mapping[str, Any]
 # Section 2: formats of products that are not quantised.
 _PLAIN: Final = ("fp32", "bf16", "fp16")
+# Serving, section 2: of experts by the kernels that an engine runs.
+_LAUNCHES: Final = {"trtllm-gen": 1}
+_OF_EXPERTS: Final = 4
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Products:
     half_depth: float
     bandwidth_efficiency: float
     operation_overhead: float
+    launches: int = 1
+    """Of one of the two products of experts, where no graph has them."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,7 @@ class Compute:
 
     def _read_products(self, weights: str | None, *, experts: bool) -> Products:
         base = self._table
+        launches = _OF_EXPERTS
         # Section 3: those of 16 bits were measured apart from training's.
         name = "bf16" if weights in (None, "fp16") else weights
         of_format = base.get("formats", {}).get(name, {})
@@ -140,9 +146,10 @@ class Compute:
             layers = [of_format.get("experts", {}), base.get("experts", {}), *layers]
             measured = of_format.get("kernels", {})
             preferred = self.engine.experts.get(str(name), [])
-            layers = [measured[each] for each in preferred if each in measured][
-                :1
-            ] + layers
+            runs = next((each for each in preferred if each in measured), None)
+            if runs is not None:
+                layers.insert(0, measured[runs])
+                launches = _LAUNCHES.get(runs, launches)
 
         def found(key: str) -> object:
             return next(layer[key] for layer in layers if key in layer)
@@ -168,6 +175,7 @@ class Compute:
                 if self.own is not None
                 else units.seconds(found("operation_overhead")) * engine.overhead
             ),
+            launches=launches,
         )
 
     # Section 3, the first formula.

@@ -207,7 +207,6 @@ def around_a_layer(step: Step, rank: Rank) -> float:
 
 # Serving, section 2: kernels of an operation that are more than one.
 _OF_LATENT_ATTENTION: Final = 9
-_OF_EXPERTS: Final = 4
 _OF_DELTA_RULE: Final = 10
 
 
@@ -237,17 +236,18 @@ def launch_seconds(stage: Stage, step: Step, rank: Rank) -> float:
         or (isinstance(operation, Attention | LatentAttention) and rank.c > 1)
     ]
     encoders = 1 if stage.first and rank.encoder is not None else 0
-    count = sum(map(kernels, launched)) + adapter_launches(stage, rank)
+    count = sum(kernels(each, rank) for each in launched)
+    count += adapter_launches(stage, rank)
     count += len(exchanges) + encoders
     return rank.compute.engine.prompt_launch * count
 
 
-def kernels(launched: Operation) -> int:
+def kernels(launched: Operation, rank: Rank) -> int:
     """Return the kernels of an operation that are launched one by one."""
     if isinstance(launched, LatentAttention):
         return _OF_LATENT_ATTENTION
     if isinstance(launched, MatMul) and is_choice(launched):
-        return _OF_EXPERTS
+        return rank.products(launched).launches
     if isinstance(launched, StateSpace) and launched.corrects:
         return _OF_DELTA_RULE
     return 1

@@ -98,6 +98,23 @@ def test_prompts_that_a_graph_was_captured_for_are_not_launched_one_by_one() -> 
     assert seconds(513, graph_tokens=2048) < 0.7 * seconds(513)
 
 
+def test_experts_of_a_fused_kernel_are_launched_once_a_product() -> None:
+    catalog = open_catalog((), "calibrated")
+    card = {**EIGHT_H100, "model": "gpt-oss-120b", "weights": "mxfp4", "tp": 1}
+    asked = {**card, "prompt": 16, "engine": "vllm", "graph_tokens": 1}
+
+    def seconds(accelerator: str) -> float:
+        question = {**asked, "accelerator": accelerator}
+        found = catalog.ask("evaluate_serving", question, ServingEvaluation)
+        return found.prefill.seconds or 0.0
+
+    # So short a prompt takes what its launches do: of each of 36 layers by Triton's
+    # kernels 16, by those of `trtllm-gen` on Blackwell 10, and four besides.
+    launches = [36 * layer + 4 for layer in (16, 10)]
+    ratio = seconds("h200-sxm") / seconds("b200")
+    assert ratio == pytest.approx(launches[0] / launches[1])
+
+
 def test_more_users_wait_longer_and_get_more_done() -> None:
     reports = [
         simulate(closed(users), {"requests": 10 * users, "doors_close": True})["report"]

@@ -269,7 +269,11 @@ impl RankBlock {
         };
         for operation in operations {
             block.weights += weights(operation, formats, degrees);
-            block.more_kernels += operation.work.kernels() - 1;
+            let of_experts = rates
+                .of_operation(operation.quantised, true)
+                .1
+                .expert_launches;
+            block.more_kernels += operation.work.kernels(of_experts) - 1;
             match operation.work {
                 Work::AllReduce { width } => {
                     block

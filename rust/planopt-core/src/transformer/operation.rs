@@ -217,21 +217,17 @@ pub enum Work {
 /// and attention itself (`modeling_deepseek.py` of DeepSeek-V3, attention without products).
 const OF_LATENT_ATTENTION: u32 = 9;
 
-/// Kernels of one of the two products of experts: tokens are sorted to them or brought back, inputs
-/// quantised or activated, multiplied and summed (`fused_moe.py` of vLLM).
-const OF_EXPERTS: u32 = 4;
-
 /// Kernels of a delta rule over a prompt: convolution, norms of queries and keys, gates, and six of the
 /// rule by chunks: sums of decays, products of keys, their inverse, what is written, states, outputs
 /// (`chunk_gated_delta_rule_fwd` of flash-linear-attention).
 const OF_DELTA_RULE: u32 = 10;
 
 impl Work {
-    /// Kernels that a host launches for it where no graph of them does.
-    pub fn kernels(&self) -> u32 {
+    /// Kernels that a host launches for it where no graph of them does: so many for experts.
+    pub fn kernels(&self, of_experts: u32) -> u32 {
         match self {
             Self::LatentAttention { .. } => OF_LATENT_ATTENTION,
-            Self::MatMul { experts, .. } if *experts > 1 => OF_EXPERTS,
+            Self::MatMul { experts, .. } if *experts > 1 => of_experts,
             Self::StateSpace(mixer) if mixer.rule.is_delta() => OF_DELTA_RULE,
             _ => 1,
         }

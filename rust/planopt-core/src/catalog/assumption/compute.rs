@@ -2,7 +2,8 @@
 //! over it.
 
 use crate::catalog::assumptions::{
-    ComputeAssumptions, EXPERT_KERNELS, ExpertKernel, HostTerms, ProductAssumptions, Products,
+    ComputeAssumptions, EXPERT_KERNELS, ExpertKernel, HostTerms, LAUNCHES_OF_EXPERTS,
+    ProductAssumptions, Products,
 };
 use crate::catalog::fields::{Fields, number, part, share};
 use crate::format::Format;
@@ -56,6 +57,7 @@ const UNSAID: ProductAssumptions = ProductAssumptions {
     half_depth: 0.0,
     bandwidth_efficiency: 1.0,
     operation_overhead: Seconds::ZERO,
+    expert_launches: LAUNCHES_OF_EXPERTS,
 };
 
 /// Figures of products, as far as they are given.

@@ -22,7 +22,13 @@ pub struct ProductAssumptions {
     pub bandwidth_efficiency: f64,
     /// Launch of one operation, and what it takes to fill and drain the accelerator.
     pub operation_overhead: Seconds,
+    /// Kernels of a product of experts that a host launches where no graph of them does.
+    pub expert_launches: u32,
 }
+
+/// Tokens are sorted to experts or brought back, inputs quantised or activated, multiplied and summed
+/// (`fused_moe.py` of vLLM; as many of `triton_kernels`: `routing.py` and two of `matmul_ogs.py`).
+pub(in crate::catalog) const LAUNCHES_OF_EXPERTS: u32 = 4;
 
 impl ProductAssumptions {
     /// The same kernels as an engine runs them.
@@ -54,9 +60,12 @@ impl Products {
 
     /// Experts by the first of these families that was measured, else by the fastest.
     fn of_first(&self, preferred: &[ExpertKernel]) -> ProductAssumptions {
-        let mut measured = preferred
-            .iter()
-            .filter_map(|&kernel| self.kernels[kernel as usize]);
+        let mut measured = preferred.iter().filter_map(|&kernel| {
+            Some(ProductAssumptions {
+                expert_launches: kernel.launches(),
+                ..self.kernels[kernel as usize]?
+            })
+        });
         measured.next().unwrap_or(self.experts)
     }
 }
@@ -75,6 +84,18 @@ pub enum ExpertKernel {
     Marlin,
     /// Written in Triton, of any format.
     Triton,
+}
+
+impl ExpertKernel {
+    /// Kernels of one of its two products that a host launches: `trtllm-gen` quantises what goes in, and
+    /// does all else in one call (`trtllm_fp4_block_scale_moe` of `FlashInfer`, `fused_moe_trtllm_gen.py`
+    /// of TensorRT-LLM).
+    const fn launches(self) -> u32 {
+        match self {
+            Self::TrtllmGen => 1,
+            _ => LAUNCHES_OF_EXPERTS,
+        }
+    }
 }
 
 /// Number of families.

@@ -11,11 +11,11 @@ mod training;
 pub use self::communication::{
     AllReduceAlgorithm, CommunicationAssumptions, HopPayload, ScaleUpAssumptions,
 };
-pub(in crate::catalog) use self::compute::EXPERT_KERNELS;
 pub use self::compute::{
     ComputeAssumptions, EngineShares, ExpertKernel, HostCache, HostTerms, ProductAssumptions,
     Products, RequestOverhead, Scheduling, StepDefaults, StepLimits,
 };
+pub(in crate::catalog) use self::compute::{EXPERT_KERNELS, LAUNCHES_OF_EXPERTS};
 pub use self::islands::IslandAssumptions;
 pub use self::memory::MemoryAssumptions;
 pub use self::own_kernels::{EngineKernels, KernelRates, OwnKernels};
