@@ -68,6 +68,16 @@ def test_branch_and_cut_claims_no_proof(solver: Solver) -> None:
     assert impossible.status == "infeasible"
 
 
+def test_who_was_stopped_solves_no_more() -> None:
+    solver = Solver()
+    try:
+        assert solver.solve(SMALL, 10).status == "optimal"
+        solver.stop()
+        assert solver.solve(SMALL, 10).status == "unknown"
+    finally:
+        solver.close()
+
+
 def test_the_best_until_the_time_limit_has_a_bound(solver: Solver) -> None:
     started = time.monotonic()
     outcome = solver.solve(hard(), 0.3)
