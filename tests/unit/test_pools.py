@@ -53,7 +53,7 @@ def plan() -> planopt.Plan:
 
 
 def test_two_pools_that_are_cheaper_are_the_plan(plan: planopt.Plan) -> None:
-    assert plan.status == "feasible"
+    assert plan.status in ("optimal", "feasible")  # whatever the clock left of it
     assert plan.disaggregated is None
     roles = [each.role for each in plan.deployments]
     assert roles == ["decode", "prefill"]
@@ -82,7 +82,8 @@ def test_a_bound_is_of_both_kinds_of_deployment(plan: planopt.Plan) -> None:
     assert plan.pools_bound_usd is not None
     assert plan.bound_usd <= plan.pools_bound_usd
     assert plan.gap == pytest.approx(1 - plan.bound_usd / plan.price_usd)
-    assert 0 < (plan.gap or 0.0) < 0.7
+    assert (plan.gap == 0.0) == (plan.status == "optimal")
+    assert (plan.gap or 0.0) < 0.7
 
 
 def test_verify_puts_the_hosts_of_both_together(plan: planopt.Plan) -> None:
