@@ -325,8 +325,8 @@ class ServingQuestion(Question[Problem, Build]):
                 break
             # What is far dearer than the dearest unit so far is soon known for less.
             further = min(enough, cap * CAP_STEP, most)
-            beyond = self.find(self.up_to(further))
-            if beyond.summary.is_cut_by_time:
+            beyond = self.find(self.up_to(further)) if self.seconds_left else None
+            if beyond is None or beyond.summary.is_cut_by_time:
                 self.looked_up_to = cap
                 break
             cap, found = further, beyond
