@@ -603,7 +603,7 @@ class Trials:
             each for each in self.tests if each.file in files and each.name not in names
         ]
         of_room = [each for each in near if mutant.words & words(each.name)]
-        others = [each for each in near if each not in of_room]
+        others = [each for each in near if not mutant.words & words(each.name)]
         suites = (*self.programs, "pytest")
         asked = 0.0
         for tests in (of_room, others, beside):
