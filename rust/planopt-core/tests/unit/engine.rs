@@ -1,7 +1,7 @@
 //! What queueing theory knows exactly, and laws of the engine.
 
 use super::arrivals::Source;
-use super::estimate::Traffic;
+use super::estimate::{Estimator, Traffic};
 use super::limits::{BatchWait, CacheTier, EngineLimits, Transfer};
 use super::remembered::Remembered;
 use super::report::{LoadReport, Objectives};
@@ -336,6 +336,29 @@ const STEP: AffineStep = AffineStep {
     per_cached_token: 1e-8,
     stages: 1.0,
 };
+
+#[test]
+fn the_closed_form_counts_the_time_that_users_think() {
+    let closed = load(
+        Arrivals::Closed {
+            users: 16,
+            think_seconds: 20.0,
+            start: Start::Spread,
+        },
+        Lengths::Exponential { mean: 1e3 },
+        Lengths::Exponential { mean: 200.0 },
+    );
+    let limits = EngineLimits::default();
+    let found = on_one(&STEP, limits, &closed, run(5_000));
+    let overhead = RequestOverhead::default();
+    let estimator = Estimator::new(&STEP, limits, Traffic::of(&closed), overhead);
+    let estimate = estimator.at(&closed.arrivals, 1.0);
+    close(
+        estimate.requests_per_second,
+        found.requests_per_second,
+        0.02,
+    );
+}
 
 #[test]
 fn a_single_request_takes_its_steps() {
