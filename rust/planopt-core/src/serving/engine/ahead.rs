@@ -61,7 +61,7 @@ impl Ahead {
     /// Takes all steps up to the first with which one has ended as many as it may, and before `now`: whoever
     /// is through with one starts the next, or waits for the first stage.
     pub(super) fn go(&mut self, now: f64) {
-        while let Some((next, place)) = self.calendar.first()
+        while let Some((mut next, place)) = self.calendar.first()
             && next < now
         {
             let one = &mut self.each[place];
@@ -71,18 +71,26 @@ impl Ahead {
                 }
                 one.ended += 1;
             }
-            self.taken_to = next;
-            if self.accepts_from > next {
-                one.doing = Doing::Waits(self.accepts_from);
-            } else {
-                let seconds = one.seconds();
-                one.begun += 1;
-                one.doing = Doing::Steps(next + seconds.latency);
-                self.accepts_from = next + seconds.interval;
-            }
-            let until = one.doing.until();
             self.calendar.pop();
-            self.calendar.put(until, place);
+            let accepts_from = self.accepts_from;
+            // Half of all that waits is the next by then: it starts without being looked up again.
+            let is_next = || {
+                let others = self.calendar.first();
+                accepts_from < now && others.is_none_or(|other| (accepts_from, place) < other)
+            };
+            if accepts_from > next && !is_next() {
+                self.taken_to = next;
+                one.doing = Doing::Waits(accepts_from);
+                self.calendar.put(accepts_from, place);
+                continue;
+            }
+            next = next.max(accepts_from);
+            self.taken_to = next;
+            let seconds = one.seconds();
+            one.begun += 1;
+            one.doing = Doing::Steps(next + seconds.latency);
+            self.accepts_from = next + seconds.interval;
+            self.calendar.put(next + seconds.latency, place);
         }
     }
 }

@@ -41,15 +41,14 @@ impl Calendar {
     /// goes to one of the ends.
     #[inline]
     pub(super) fn put(&mut self, time: f64, who: usize) {
-        let is_before =
-            |&(other, place): &(f64, usize)| other.total_cmp(&time).then(place.cmp(&who)).is_lt();
+        let new = (time, who);
+        let is_before = |other: &(f64, usize)| *other < new;
         if self.0.back().is_none_or(is_before) {
-            self.0.push_back((time, who));
+            self.0.push_back(new);
         } else if !self.0.front().is_some_and(is_before) {
-            self.0.push_front((time, who));
+            self.0.push_front(new);
         } else {
-            self.0
-                .insert(self.0.partition_point(is_before), (time, who));
+            self.0.insert(self.0.partition_point(is_before), new);
         }
     }
 
