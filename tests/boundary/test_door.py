@@ -98,9 +98,9 @@ def field_of(path: tuple[Any, ...]) -> str:
 def ask(door: str, asked: Any) -> Any:
     native = open_catalog().native
     if door == "search_serving":
-        return native.search([[written(asked)]], SECONDS)
-    within = (SECONDS,) if door in ("search_pools", "search_training") else ()
-    return getattr(native, door)(written(asked), *within)
+        return native.search([([written(asked)], None, SECONDS)])
+    within = {"search_pools": (SECONDS,), "search_training": (None, SECONDS)}
+    return getattr(native, door)(written(asked), *within.get(door, ()))
 
 
 @pytest.mark.parametrize("door", QUESTIONS)

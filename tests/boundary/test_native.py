@@ -13,6 +13,7 @@ from planopt import _native
 from planopt.catalog.open import Catalog, open_catalog
 from planopt.door import question, written
 from planopt.errors import InputError
+from planopt.procurement.problem import Limits, Wanted
 
 SERVED = {"model": "llama-3.1-8b", "context": 1024, "prompt": 512}
 
@@ -50,7 +51,7 @@ def test_an_unknown_dimension_is_a_fault_of_the_caller() -> None:
 
 def search(catalog: Catalog, **given: object) -> _native.Found:
     asked = written(question("search_serving", {**SERVED, **given}))
-    (found,) = catalog.native.search([[asked]], 60.0)
+    ((found, _),) = catalog.native.search([([asked], None, 60.0)])
     return found
 
 
@@ -69,8 +70,20 @@ def test_columns_of_a_search_have_one_length(catalog: Catalog) -> None:
     assert {len(column) for column in listed.values()} == {len(rows)}
     with pytest.raises(KeyError):
         rows.column("colour")
-    told = json.loads(found.summary)
-    assert told["evaluated"] <= told["covered"]
+
+
+def test_a_search_tells_what_is_wanted_of_it(catalog: Catalog) -> None:
+    given = {"tokens_per_second_per_user": 20.0, "max_accelerators": 2}
+    asked = written(question("search_serving", {**SERVED, **given}))
+    wanted = Wanted(Limits(users=1), ["cheapest"], builds=2)
+    both = [([asked], wanted.written(), 60.0), ([asked], None, 60.0)]
+    (found, said), (_, unsaid) = catalog.native.search(both)
+    told, beside = json.loads(said), json.loads(unsaid)
+    assert told["summary"]["evaluated"] <= told["summary"]["covered"]
+    assert told["offered"] == json.loads(found.rows.offered(wanted.written()))
+    assert len(told["offered"]["builds"]) == 2
+    assert beside["offered"] is None
+    assert beside["summary"] == told["summary"]
 
 
 def test_what_rows_need_of_what_is_scarce_is_a_table(catalog: Catalog) -> None:

@@ -12,9 +12,12 @@ from planopt.procurement.problem import (
     Limits,
     Objective,
     Purchase,
+    Wanted,
     broken,
     offer,
-    offers,
+)
+from planopt.procurement.problem import (
+    offered as offered_of,
 )
 from planopt.procurement.purchase import buy as buy_offered
 from planopt.procurement.purchase import satisfiable as satisfiable_rows
@@ -116,8 +119,7 @@ def offered(units: Sequence[Unit], limits: Limits, objective: Objective) -> Offe
 
 
 def builds(units: Sequence[Unit], limits: Limits, most: int) -> tuple[Alternative, ...]:
-    (found,) = offers([(rows(units), limits, ())], most)
-    return found.builds
+    return offered_of(rows(units), Wanted(limits, (), most)).builds
 
 
 def undominated(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
 import pytest
 
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.options import Asked
 from planopt.planning.pipeline import Serving
 from planopt.procurement.solver import Solver
-from planopt.serving.search import Aim, find_units
-
-if TYPE_CHECKING:
-    from planopt.procurement.problem import Found
+from planopt.serving.search import Aim, UnitsSought, find_together
 
 ASKED: dict[str, Any] = {
     "accelerators": ["rtx-4090", "l40s", "h100-sxm", "mi300x"],
@@ -39,14 +35,12 @@ def test_the_cheapest_of_one_unit_is_found_best_first(load: dict[str, Any]) -> N
         question = Serving().read(asked, catalog, solver)
         sought = question.first_aim.aim
         assert sought == ("hour" if question.problem.hourly else "price")
-        limits = msgspec.json.encode(question.limits.bounded())
-
-        def found(aim: str | None) -> Found:
-            return find_units(question.catalog, question.problem, Aim(aim=aim))
-
-        quick, whole = found(sought), found(None)
-        best = quick.rows.best_build(limits)
+        problem, wanted = question.problem, question.wanted
+        aims = (Aim(aim=aim) for aim in (sought, None))
+        both = [UnitsSought(problem, aim, wanted=wanted) for aim in aims]
+        quick, whole = find_together(question.catalog, both)
+        best = quick.offered.least_micro_usd
         assert best is not None
-        assert best == whole.rows.best_build(limits)
+        assert best == whole.offered.least_micro_usd
         evaluated = quick.search.candidates_evaluated
         assert evaluated < whole.search.candidates_evaluated

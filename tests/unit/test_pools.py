@@ -183,7 +183,7 @@ def _chosen() -> tuple[Choice, TwoPools]:
     with Solver() as solver:
         read = Asked.by_user("solve", {**asked, **more})
         question = Serving().read(read, open_catalog(), solver)
-        choice = settled(question, question.buy())
+        (choice,) = settled([(question, question.buy())])
         choice, two = pools.better_of(question, choice)
     assert choice is not None
     return choice, two

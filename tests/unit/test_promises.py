@@ -131,7 +131,7 @@ def test_a_dearer_plan_is_proven_where_the_cheaper_one_is_late() -> None:
     with Solver() as solver:
         read = Asked.by_user("solve", asked_of_l40s(ttft="120ms", requests="6/s"))
         question = Serving().read(read, open_catalog(), solver)
-        choice = settle.settled(question, question.buy())
+        (choice,) = settle.settled([(question, question.buy())])
         assert choice is not None
         of_both, two = better_of(question, choice)
     price = round(choice.build.price_usd * MICRO_USD)
@@ -151,10 +151,9 @@ def test_a_clock_that_ends_over_much_dearer_kinds_is_no_answer(
     usual = on_l40s(ttft="1s", requests="4/s")
     asked = settle._asked
 
-    def ended(*of: Any) -> Any:
-        found, told = asked(*of)
-        assert told.value is not None
-        return found, replace(told, ended="time", value=100 * told.value)
+    def ended(asks: Any) -> Any:
+        told: Any = asked(asks)
+        return [replace(each, ended="time", value=100 * each.value) for each in told]
 
     monkeypatch.setattr(settle, "_asked", ended)
     plan = on_l40s(ttft="1s", requests="4/s")
@@ -307,7 +306,7 @@ def test_a_hurried_run_is_as_full_as_a_long_one() -> None:
     with Solver() as solver:
         read = Asked.by_user("solve", asked)
         question = Serving().read(read, open_catalog(), solver).about(is_brief=True)
-        choice = settle.settled(question, question.buy())
+        (choice,) = settle.settled([(question, question.buy())])
     assert choice is not None
     loads = [each.evaluation.under_load for each in choice.build.deployments]
     answered = sum(load.requests_per_second or 0.0 for load in loads if load)

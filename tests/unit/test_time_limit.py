@@ -18,11 +18,11 @@ from planopt.options import Asked, Edit
 from planopt.planning import pools, settle
 from planopt.planning.pipeline import Serving
 from planopt.planning.question import ServingQuestion, TrainingQuestion
-from planopt.procurement.problem import Found, Purchase
+from planopt.procurement.problem import Purchase
 from planopt.procurement.purchase import buy
 from planopt.procurement.solver import Solver
 from planopt.report.plan import render_plan
-from planopt.serving.search import Aim, find_units
+from planopt.serving.search import Aim, UnitsSought, find_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,8 +52,10 @@ def _question(solver: Solver, **asked: Any) -> ServingQuestion:
 
 def test_a_search_without_time_stops_and_says_so(solver: Solver) -> None:
     problem = _question(solver).problem
-    found = find_units(open_catalog(), problem, Aim(), seconds=0.0)
-    assert found.summary.is_cut_by_time
+    each = [UnitsSought(problem, Aim(), seconds) for seconds in (0.0, 60.0)]
+    cut, whole = find_together(open_catalog(), each)
+    assert cut.summary.is_cut_by_time
+    assert not whole.summary.is_cut_by_time
 
 
 def test_what_is_cheapest_is_found_without_looking_at_all_that_money_buys(
@@ -157,10 +159,9 @@ def test_what_nobody_had_the_time_to_settle_is_not_proven(
     """The price looked up to was the bound where no other was known, and met."""
     ask = settle._asked
 
-    def cut(*asked: Any) -> tuple[Found, Any]:
-        found, answer = ask(*asked)
-        none: dict[str, Any] = {"counts": {}, "runs": {}, "value": None, "bound": None}
-        return found, replace(answer, ended="time", **none)
+    def cut(asks: Any) -> list[Any]:
+        none: Any = {"counts": {}, "build": None, "value": None, "bound": None}
+        return [replace(answer, ended="time", **none) for answer in ask(asks)]
 
     monkeypatch.setattr(settle, "_asked", cut)
     plan = planopt.solve(**LATENCIES, max_power="3kW", time_limit="60s")

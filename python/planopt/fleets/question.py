@@ -38,7 +38,7 @@ from planopt.procurement.model import exact
 from planopt.procurement.problem import Limits, Listed
 from planopt.serving.build import Build, lay_out_together
 from planopt.serving.question_types import Problem
-from planopt.serving.search import Aim, find_together
+from planopt.serving.search import Aim, UnitsSought, find_together
 from planopt.training.build import lay_clusters_out
 from planopt.training.problem import TrainingProblem, find_clusters
 from planopt.units import CENTS, HOURS_PER_YEAR, MICRO_USD, SECONDS_PER_HOUR
@@ -119,7 +119,7 @@ def serving_units(
 ) -> list[list[Unit]]:
     """Find the units that keep the promise for requests of a size, for each of some."""
     problems = [_serving_problem(catalog, request, each) for each in sought]
-    found = find_together(catalog, [(problem, Aim()) for problem in problems])
+    found = find_together(catalog, [UnitsSought(each, Aim()) for each in problems])
     listed = [each.listed() for each in found]
     rows = [_whole(*each) for each in zip(sought, listed, strict=True)]
     ones = [[{row: 1} for row in each] for each in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -26,11 +26,25 @@ from planopt.planning.alternatives import (
 from planopt.planning.certificate import certified
 from planopt.planning.nearest import unproven, why_no_cluster, why_no_purchase
 from planopt.planning.pools import better_of
-from planopt.planning.question import REACH, TOLD, ServingQuestion, TrainingQuestion
+from planopt.planning.question import (
+    REACH,
+    TOLD,
+    ServingQuestion,
+    TrainingQuestion,
+    search_together,
+)
 from planopt.planning.recourse import with_recourse
 from planopt.planning.rent_or_buy import rent_or_buy, renting
-from planopt.planning.risk import certain, priced, run_to, served_to, with_scenarios
+from planopt.planning.risk import (
+    at_confidences,
+    certain,
+    priced,
+    run_to,
+    served_to,
+    with_scenarios,
+)
 from planopt.planning.sensitivity import (
+    over_other_networks,
     run_sensitivities,
     sensitivities,
     steps,
@@ -186,24 +200,35 @@ class Serving:
         self, question: ServingQuestion, purchase: Purchase
     ) -> tuple[ServingQuestion, Purchase, Build] | None:
         """Lay a purchase out, or a chain of unlike cards where that is cheaper."""
-        like = self._of_like_cards(question, purchase)
+        (like,) = self._of_like_cards([(question, purchase)])
         return or_chain(question, purchase, like and Choice(*like))
 
     def _of_like_cards(
-        self, question: ServingQuestion, purchase: Purchase
-    ) -> tuple[ServingQuestion, Purchase, Build] | None:
-        """Lay a purchase out; where latencies are promised, what is shown to hold."""
-        if question.problem.percentile is not None:
-            choice = settled(question, purchase)
-            choice, question.pools = better_of(question, choice)
-            if choice is not None:
-                choice.question.pools = question.pools
-            return choice
+        self, asked: Sequence[tuple[ServingQuestion, Purchase]]
+    ) -> list[Choice | None]:
+        """Lay purchases out; where latencies are promised, what is shown to hold."""
+        judged = [each for each in asked if each[0].problem.percentile is not None]
+        if len(judged) < len(asked):
+            return [self._bought(*each) for each in asked]
+        choices = zip(asked, settled(judged), strict=True)
+        return [self._or_pools(question, choice) for (question, _), choice in choices]
+
+    def _or_pools(
+        self, question: ServingQuestion, choice: Choice | None
+    ) -> Choice | None:
+        """Return two pools where these are better."""
+        choice, question.pools = better_of(question, choice)
+        if choice is not None:
+            choice.question.pools = question.pools
+        return choice
+
+    def _bought(self, question: ServingQuestion, purchase: Purchase) -> Choice | None:
+        """Lay a purchase out whose steps are all alike."""
         if question.problem.objective == "latency":
             purchase = question.hastened(purchase)
         if not purchase.counts:
             return None
-        return question, purchase, question.bought(purchase)
+        return Choice(question, purchase, question.bought(purchase))
 
     def plan(
         self, question: ServingQuestion, purchase: Purchase, chosen: Build
@@ -259,7 +284,14 @@ class Serving:
                 replace(plan, answers=answers, alternatives=others), question.catalog
             )
         reach = REACH * chosen.price_usd
-        flips = sensitivities(question, chosen, lambda other: self._held(other, reach))
+        networks = over_other_networks(question, chosen)
+        surer = {} if question.is_wide else at_confidences(plan, question)
+        beside = [*networks.values(), *surer.values()]
+        held = self._held(beside, reach)
+        over = dict(zip(networks, held, strict=False))
+        at = zip(surer, held[len(networks) :], strict=True)
+        prices = {each: build.price_usd if build else None for each, build in at}
+        flips = sensitivities(question, chosen, over)
         answers, others = _alternatives(question, plan.status, chosen)
         plan = replace(
             plan,
@@ -275,23 +307,19 @@ class Serving:
         plan = with_scenarios(made_from(plan, question.catalog), question)
         if question.is_wide:
             return plan
-        plan = with_recourse(plan, question, lambda other: self._held(other, reach))
-        return priced(plan, question, lambda other: self._price(other, reach))
+        plan = with_recourse(plan, question, lambda one: self._held([one], reach)[0])
+        return priced(plan, question, prices)
 
-    def _price(self, question: ServingQuestion, reach: float) -> float | None:
-        """Price of what is held, where that is found in time; first within `reach`."""
-        held = self._held(question, reach)
-        return None if held is None else held.price_usd
-
-    def _held(self, question: ServingQuestion, reach: float) -> Build | None:
+    def _held(
+        self, questions: Sequence[ServingQuestion], reach: float
+    ) -> list[Build | None]:
         """Find what is held, where that is found in time; first within `reach`."""
-        question.first_cap_usd = reach
-        found = self._of_like_cards(question, question.buy())
-        if found is None:
-            return None
-        _, purchase, build = found
-        is_held = purchase.why != "time" and not missed(question.problem, build)
-        return build if is_held else None
+        for question in questions:
+            question.first_cap_usd = reach
+        search_together(questions)
+        choices = self._of_like_cards([(each, each.buy()) for each in questions])
+        held = zip(questions, choices, strict=True)
+        return [_if_held(question, choice) for question, choice in held]
 
     def infeasible(self, question: ServingQuestion, purchase: Purchase) -> Plan:
         """Say why there is no plan, and what is nearest to one."""
@@ -304,6 +332,13 @@ class Serving:
             disaggregated=question.pools.told,
             why="time" if purchase.status == "unknown" else None,
         )
+
+
+def _if_held(question: ServingQuestion, choice: Choice | None) -> Build | None:
+    """Return what is chosen, where it was found in time and keeps its promises."""
+    if choice is None or choice.purchase.why == "time":
+        return None
+    return None if missed(question.problem, choice.build) else choice.build
 
 
 def _none_holds(
@@ -468,7 +503,9 @@ class Training:
             renting=renting(question, chosen),
         )
         plan = with_scenarios(made_from(plan, question.catalog), question)
-        return priced(plan, question, _price)
+        surer = at_confidences(plan, question)
+        prices = {at: _price(other) for at, other in surer.items()}
+        return priced(plan, question, prices)
 
     def infeasible(
         self, question: TrainingQuestion, purchase: Purchase

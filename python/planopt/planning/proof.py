@@ -206,7 +206,7 @@ def _columns(
     found, unconfirmed = question.catalog.native.columns(
         [*map(written, parts)], msgspec.json.encode(asked)
     )
-    return Found(found), unconfirmed
+    return Found(*found), unconfirmed
 
 
 def _micro(usd: float | None) -> int:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-import msgspec
 from msgspec import structs
 
 from planopt.catalog.open import Catalog
@@ -28,14 +27,14 @@ from planopt.procurement.problem import (
     Objective,
     Offered,
     Purchase,
+    Wanted,
     check,
-    offers,
 )
 from planopt.procurement.purchase import buy
 from planopt.procurement.solver import Solver
 from planopt.serving.build import NO_POOLS, Build, TwoPools, build, lay_out_together
 from planopt.serving.question_types import Problem
-from planopt.serving.search import Aim, find_together, find_units
+from planopt.serving.search import Aim, UnitsSought, find_together
 from planopt.training.build import TrainingBuild, lay_clusters_out
 from planopt.training.problem import TrainingProblem, find_clusters
 from planopt.units import HOURS_PER_YEAR, MICRO_USD
@@ -62,6 +61,8 @@ LEAST_GAIN = 1e-6  # Share by which a speed is higher than another one, at least
 WIDE = 20_000
 """Candidates of a question under a load beyond which none near it is asked: each takes
 as long again, some 80 microseconds a candidate."""
+EVERY = 2**32
+"""More builds than there are."""
 TOLD: tuple[Objective, ...] = ("cheapest", "throughput", "cost-per-token")
 """Objectives whose best purchase a plan tells."""
 
@@ -85,7 +86,6 @@ class Question(ABC, Generic[AskedT, BuildT]):
     had_time: bool = True
     """Whether there was the time to ask it with changes, once it was answered."""
     _found: Found | None = field(default=None, init=False)
-    _offered: Offered | None = field(default=None, init=False)
 
     @property
     def found(self) -> Found:
@@ -131,12 +131,14 @@ class Question(ABC, Generic[AskedT, BuildT]):
         )
 
     @property
+    def wanted(self) -> Wanted:
+        """What is bought of what is found, and what is told beside."""
+        return Wanted(self.limits, self.objectives, self.alternatives_listed)
+
+    @property
     def offered(self) -> Offered:
         """What OR-Tools is offered."""
-        if self._offered is None:
-            asked = [(self.found.rows, self.limits, self.objectives)]
-            (self._offered,) = offers(asked, self.alternatives_listed)
-        return self._offered
+        return self.found.offered
 
     @property
     def may_ask_again(self) -> bool:
@@ -239,7 +241,7 @@ class ServingQuestion(Question[Problem, Build]):
         faster, asked = purchase, self
         while faster.counts:
             purchase = faster
-            self._found, self._offered = asked.found, asked.offered
+            self._found = asked.found
             speed = self.bought(purchase).tokens_per_second_per_user
             asked = self.about(target_tokens_per_second=speed * (1 + LEAST_GAIN))
             faster = asked.buy()
@@ -317,7 +319,7 @@ class ServingQuestion(Question[Problem, Build]):
         cap = self.first_cap_usd / self._reach
         most = REACH * (self.problem.money or math.inf)
         while found.summary.is_cut_by_price and cap < most:
-            known = found.rows.best_build(msgspec.json.encode(self.limits.bounded()))
+            known = found.offered.least_micro_usd
             enough = math.inf
             if known is not None:
                 enough = (REACH if self.is_told else 1.0) * known / MICRO_USD
@@ -333,9 +335,14 @@ class ServingQuestion(Question[Problem, Build]):
         return found
 
     def find(self, aim: Aim) -> Found:
-        """Search for units, and leave the time to choose between them."""
+        """Search for units."""
+        (found,) = find_together(self.catalog, [self.sought(aim)])
+        return found
+
+    def sought(self, aim: Aim) -> UnitsSought:
+        """Say what is searched for, which leaves the time to choose between it."""
         left = SEARCHED * self.seconds_left
-        return find_units(self.catalog, self.problem, aim, left)
+        return UnitsSought(self.problem, aim, left, self.wanted)
 
     @cached_property
     def limits(self) -> Limits:
@@ -419,8 +426,6 @@ class ServingQuestion(Question[Problem, Build]):
         other = self.about(objective=objective)
         if self._shares_units and objective != "latency":
             other._found = self.found
-            if objective in self.offered.offers:
-                other._offered = self.offered
         return other
 
     def best(self) -> Build | None:
@@ -429,22 +434,22 @@ class ServingQuestion(Question[Problem, Build]):
         return best
 
 
+def search_together(questions: Sequence[ServingQuestion]) -> None:
+    """Search for what can be bought of questions about one catalog, at once."""
+    new = [each for each in questions if each._found is None]
+    if new:
+        asked = [each.sought(each.first_aim) for each in new]
+        together = find_together(new[0].catalog, asked)
+        for each, found in zip(new, together, strict=True):
+            each._found = each._far_enough(found)
+
+
 def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:
     """Answer questions about one catalog together: they are searched for at once.
 
     Where there is no purchase there is no build either.
     """
-    new = [each for each in questions if each._found is None]
-    if new:
-        asked = [(each.problem, each.first_aim) for each in new]
-        seconds = SEARCHED * min(each.seconds_left for each in new)
-        together = find_together(new[0].catalog, asked, seconds)
-        for each, found in zip(new, together, strict=True):
-            each._found = each._far_enough(found)
-    new = [each for each in questions if each._offered is None]
-    rows = [(each.found.rows, each.limits, each.objectives) for each in new]
-    for each, offered in zip(new, offers(rows), strict=True):
-        each._offered = offered
+    search_together(questions)
     bought = [(each, each.buy().counts) for each in questions]
     laid = lay_out_together(
         [
@@ -479,7 +484,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     def search(self) -> Found:
         """Find the best cluster of each accelerator, host and network."""
         seconds = RUN_SEARCHED * self.seconds_left
-        return find_clusters(self.catalog, self.problem, seconds)
+        return find_clusters(self.catalog, self.problem, seconds, wanted=self.wanted)
 
     @cached_property
     def limits(self) -> Limits:
@@ -514,7 +519,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     @property
     def alternatives_listed(self) -> int:
         """All: the best of each accelerator are told."""
-        return len(self.found)
+        return EVERY
 
     def bought(self, purchase: Purchase) -> TrainingBuild:
         """Lay the run out on what was bought."""
@@ -545,7 +550,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
             asked = {"global_batch": each.global_batch, "tokens": each.tokens}
             question = self.instead(Edit(asked))
             if each.global_batch == self.problem.global_batch:
-                question._found, question._offered = self._found, self._offered
+                question._found = self._found
             is_bounded = best is not None and self.problem.objective == "cheapest"
             build = (
                 question.up_to(REACH * least[0]) if is_bounded else question
@@ -573,7 +578,11 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
         other = self.about()
         seconds = RUN_SEARCHED * self.seconds_left
         other._found = find_clusters(
-            self.catalog, self.problem, seconds, price_cap_usd=price_usd
+            self.catalog,
+            self.problem,
+            seconds,
+            wanted=self.wanted,
+            price_cap_usd=price_usd,
         )
         return other
 

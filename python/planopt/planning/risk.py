@@ -8,8 +8,8 @@ of each alternative may be, and what each carries of the demand.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -118,45 +118,59 @@ def _of_load(question: ServingQuestion, chosen: Build, kind: Kind) -> float:
     return held
 
 
-def priced(
-    plan: PlanT, question: QuestionT, price_of: Callable[[QuestionT], float | None]
-) -> PlanT:
-    """Add prices at other confidences, where asking does not take long."""
+AT: Final = {"price_usd_at_confidence_50": 0.5, "price_usd_at_confidence_95": 0.95}
+"""Other confidences that a plan tells a price at."""
+
+
+def at_confidences(plan: PlanT, question: QuestionT) -> dict[float, QuestionT]:
+    """Ask at other confidences, where the plan's own price is not that of them."""
     problem = question.problem
-    if problem.objective != "cheapest" or problem.rents:
+    if not _is_priced(question):
+        return {}
+    # Asked whatever the budget, and not for long.
+    asked_for = time.monotonic() - question.started + BESIDE_SECONDS
+    return {
+        at: question.about(
+            slower=factors(question.catalog, problem, at),
+            budget_usd=None,
+            is_brief=True,
+            time_limit_seconds=min(asked_for, problem.time_limit_seconds),
+        )
+        for at in AT.values()
+        if not (_is_held(plan, at) and at >= (plan.confidence or 0.0))
+    }
+
+
+def _is_held(plan: Plan | TrainingPlan, at: float) -> bool:
+    return plan.evidence is not None and holds_at(plan.evidence, at)
+
+
+def _is_priced(question: AnyQuestion) -> bool:
+    return question.problem.objective == "cheapest" and not question.problem.rents
+
+
+def priced(
+    plan: PlanT, question: AnyQuestion, found: Mapping[float, float | None]
+) -> PlanT:
+    """Add prices at other confidences: those found, and the plan's own beside them."""
+    if not _is_priced(question):
         return plan
-    return replace(
-        plan,
-        price_usd_at_confidence_50=_price(plan, question, 0.5, price_of),
-        price_usd_at_confidence_95=_price(plan, question, 0.95, price_of),
-    )
+    return replace(plan, **{name: _price(plan, at, found) for name, at in AT.items()})
 
 
 def _price(
-    plan: PlanT,
-    question: QuestionT,
-    at: float,
-    price_of: Callable[[QuestionT], float | None],
+    plan: Plan | TrainingPlan, at: float, found: Mapping[float, float | None]
 ) -> float | None:
-    """Price at a confidence: the plan's own where that holds it, and is asked less."""
     own, price = plan.confidence, plan.price_usd or 0.0
-    is_held = plan.evidence is not None and holds_at(plan.evidence, at)
-    if is_held and (own is None or at >= own):
+    if at not in found:
         return price
-    problem = question.problem
-    # Asked whatever the budget, and not for long.
-    asked_for = time.monotonic() - question.started + BESIDE_SECONDS
-    other = question.about(
-        slower=factors(question.catalog, problem, at),
-        budget_usd=None,
-        is_brief=True,
-        time_limit_seconds=min(asked_for, problem.time_limit_seconds),
-    )
-    usd = price_of(other)
+    usd = found[at]
     if usd is None or own is None:
         return usd
     # Runs of the same purchase tell it apart from a late one, or do not.
-    return min(usd, price) if is_held else max(usd, price) if at > own else usd
+    if _is_held(plan, at):
+        return min(usd, price)
+    return max(usd, price) if at > own else usd
 
 
 # --- Scenarios ------------------------------------------------------------------------

@@ -12,7 +12,7 @@ go on with it. The other assumptions are moved within the band one by one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -86,35 +86,35 @@ class _Sessions(Struct):
 # --- Of serving -----------------------------------------------------------------------
 
 
+def over_other_networks(
+    question: ServingQuestion, chosen: Build
+) -> dict[str, ServingQuestion]:
+    """Ask the same over networks one step slower and faster, by how that is typed."""
+    if question.is_wide or not question.seconds_left:
+        return {}
+    there = (each.hardware.network for each in chosen.deployments)
+    networks = _other_networks(question, there)
+    return {change: question.edited(edit) for change, edit in networks}
+
+
 def sensitivities(
-    question: ServingQuestion,
-    chosen: Build,
-    held: Callable[[ServingQuestion], Build | None],
+    question: ServingQuestion, chosen: Build, over: Mapping[str, Build | None]
 ) -> tuple[Sensitivity, ...]:
     """Ask what flips the choice, where that does not take as long again.
 
-    What another network would buy is ``held``: it keeps its promises as the choice
-    does.
+    What other networks would buy keeps its promises as the choice does.
     """
     edits: dict[str, Edit] = {}
-    networks: dict[str, Edit] = {}
     if not question.is_wide:
         edits |= _higher_target(question.problem, chosen)
         edits |= _pcie_classes(question)
         edits |= _other_sessions(question.problem)
-        there = (each.hardware.network for each in chosen.deployments)
-        networks |= _other_networks(question, there)
     asked = [question.edited(edit).near(chosen) for edit in edits.values()]
     told = [
         _told(change, chosen, other)
         for change, other in zip(edits, best_of(asked), strict=True)
         if other or question.seconds_left
     ]
-    over = (
-        (change, held(question.edited(edit)))
-        for change, edit in networks.items()
-        if question.seconds_left
-    )
     return (
         *(
             each
@@ -123,7 +123,7 @@ def sensitivities(
         ),
         *(
             _told(change, chosen, other)
-            for change, other in over
+            for change, other in over.items()
             if other or question.seconds_left
         ),
         *_full_pipeline(question, chosen),

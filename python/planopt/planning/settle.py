@@ -8,9 +8,10 @@ has refused is one at rates that are shown to hold (docs/reference/serving.md, s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace as with_changes
@@ -20,9 +21,9 @@ from planopt.documents.evaluation import Deployment
 from planopt.door import written
 from planopt.loads import Latencies
 from planopt.planning.question import MUCH_DEARER, REACH, ServingQuestion
-from planopt.procurement.problem import Found, Purchase, offer
+from planopt.procurement.problem import Purchase, Summary, check, offer
 from planopt.procurement.purchase import buy
-from planopt.serving.build import Build, build
+from planopt.serving.build import Build, for_users, has_errors
 from planopt.serving.load import USUAL, Trial, simulated_deployment, simulated_pools
 from planopt.serving.question_types import MEAN, PERCENTILES, Problem
 from planopt.serving.search import Aim, parts_of
@@ -51,7 +52,9 @@ class _Settled(Proven, frozen=True):
 
     ended: Literal["proven", "edge", "time", "nothing"]
     counts: dict[int, int]
-    runs: dict[int, Latencies]  # Final run of each row
+    runs: tuple[Latencies, ...]  # Final run of each row
+    build: Build | None  # The purchase, laid out
+    summary: Summary
     value: float | None
     """Of the purchase: millionths of a dollar, or what else is least."""
     bound: float | None  # No purchase that holds is below it
@@ -70,19 +73,51 @@ class Choice(NamedTuple):
     build: Build
 
 
-def settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
+class _Ask(NamedTuple):
+    """What the core is asked to settle."""
+
+    question: ServingQuestion
+    guess: Purchase
+    """What the closed form would buy."""
+    cap: float | None
+    """Money beyond which nothing is looked at."""
+
+
+_Way: TypeAlias = "Generator[_Ask, _Settled, Choice | None]"
+"""How a question is settled: what is asked of the core, and what is chosen then."""
+
+
+def settled(asked: Sequence[tuple[ServingQuestion, Purchase]]) -> list[Choice | None]:
     """Choose what keeps its promises in its own simulation, and say what is proven.
 
-    Its figures are those that are predicted, however slow it was judged to be.
+    Of several questions about one catalog the core is asked at once. Figures are those
+    that are predicted, however slow a choice was judged to be.
     """
-    choice = _settled(question, purchase)
+    ways: list[_Way] = [_settled(*each) for each in asked]
+    choices: list[Choice | None] = [None] * len(ways)
+    answers: dict[int, _Settled | None] = dict.fromkeys(range(len(ways)))
+    while answers:
+        asks: dict[int, _Ask] = {}
+        for place, answer in answers.items():
+            way = ways[place]
+            try:
+                asks[place] = next(way) if answer is None else way.send(answer)
+            except StopIteration as end:
+                choices[place] = end.value
+        answers = dict(zip(asks, _asked([*asks.values()]), strict=True))
+    return choices
+
+
+def _settled(question: ServingQuestion, purchase: Purchase) -> _Way:
+    """Choose for one of them."""
+    choice = yield from _as_judged(question, purchase)
     if choice is None or not question.problem.slower or question.problem.is_brief:
         return choice
     return choice._replace(build=_finally(question.about(slower={}), choice.build))
 
 
-def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
-    """Choose it with the figures of the runs that it was judged by."""
+def _as_judged(question: ServingQuestion, purchase: Purchase) -> _Way:
+    """Choose with the figures of the runs that it was judged by."""
     problem = question.problem
     if problem.objective == "latency" or problem.batch is not None:
         return _unproven(question, purchase)
@@ -90,8 +125,8 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     cap = problem.money
     if known is not None:
         cap = min(REACH * known / MICRO_USD, cap or math.inf)
-    found, answer = _asked(question, purchase, cap)
-    while cap is not None and found.summary.is_cut_by_price and cap != problem.money:
+    answer = yield _Ask(question, purchase, cap)
+    while cap is not None and answer.summary.is_cut_by_price and cap != problem.money:
         reached = cap * MICRO_USD
         if answer.value is not None and answer.value <= reached:
             break
@@ -102,24 +137,24 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
             break
         # What is dearer than all that is known can be in no better purchase.
         cap = problem.money if answer.value is None else answer.value / MICRO_USD
-        found, answer = _asked(question, purchase, cap)
+        answer = yield _Ask(question, purchase, cap)
     dear = known is not None and (answer.value or 0.0) > MUCH_DEARER * known
-    if not answer.counts or (answer.ended == "time" and dear):
+    chosen = answer.build
+    if chosen is None or (answer.ended == "time" and dear):
         # The closed form may know one that nobody had the time to look at.
         other = _unproven(question, purchase, answer.bound)
         if other and answer.ended != "time":
             other = other._replace(purchase=replace(other.purchase, why="edge"))
-        if not answer.counts:
+        if chosen is None:
             return other
         if other and not missed(problem, other.build):
             price = other.build.price_usd * MICRO_USD
             if answer.value is None or price < answer.value:
                 return other
-    chosen = build(found, problem, question.limits, answer.counts)
-    ran = (answer.runs[row] for row in sorted(answer.counts))
+    check(chosen.broken)
     deployments = (
         _with(each, report)
-        for each, report in zip(chosen.deployments, ran, strict=True)
+        for each, report in zip(chosen.deployments, answer.runs, strict=True)
     )
     chosen = with_changes(chosen, deployments=tuple(deployments))
     is_proven = answer.ended == "proven"
@@ -134,43 +169,47 @@ def _settled(question: ServingQuestion, purchase: Purchase) -> Choice | None:
     return Choice(question, proven, chosen)
 
 
-def _asked(
-    question: ServingQuestion, guess: Purchase, cap: float | None
-) -> tuple[Found, _Settled]:
-    """Ask the core to settle a question, with OR-Tools for what its fronts lack.
+def _asked(asks: Sequence[_Ask]) -> list[_Settled]:
+    """Ask the core to settle questions, with OR-Tools for what its fronts lack.
 
     The final run and what lies beside it take the rest of the time.
     """
+    if not asks:
+        return []
+    told = []
+    for question, guess, cap in asks:
+        problem = question.problem
+        asked = {
+            "limits": question.limits.bounded(),
+            "objective": problem.objective,
+            "guess": guess.counts,
+            "is_brief": problem.is_brief,
+            "for_users": for_users(problem),
+            "has_errors": has_errors(problem),
+        }
+        aim = Aim() if cap is None else question.up_to(cap)
+        parts = [written(part) for part in parts_of(problem, aim)]
+        seconds = SHARE_OF_TIME * question.seconds_left
+        found, solver = question.found.native, partial(_bought, question)
+        told.append((parts, msgspec.json.encode(asked), seconds, found, solver))
+    return [*map(_SETTLED.decode, asks[0].question.catalog.native.settle(told))]
+
+
+def _bought(
+    question: ServingQuestion, rows: Rows
+) -> tuple[dict[int, int], float, float] | None:
+    """Buy of some rows as a question does: what it is worth, and the bound."""
     objective = question.problem.objective
     times = {"cheapest": MICRO_USD, "throughput": -1}.get(objective, 1)
-
-    def solver(rows: Rows) -> tuple[dict[int, int], float, float] | None:
-        offered = offer(rows, question.limits, objective)
-        best = buy(offered, question.solver, question.seconds_left, ties=False)
-        if best.objective_value is None:
-            return None
-        value, bound = best.objective_value, best.objective_bound
-        if bound is None and best.status != "optimal":
-            # The clock ended before anything was known of the others.
-            return best.counts, times * value, -math.inf
-        return best.counts, times * value, times * (value if bound is None else bound)
-
-    asked = {
-        "limits": question.limits.bounded(),
-        "objective": objective,
-        "guess": guess.counts,
-        "is_brief": question.problem.is_brief,
-    }
-    aim = Aim() if cap is None else question.up_to(cap)
-    parts = parts_of(question.problem, aim)
-    found, answer = question.catalog.native.settle(
-        [written(part) for part in parts],
-        msgspec.json.encode(asked),
-        SHARE_OF_TIME * question.seconds_left,
-        question.found.native,
-        solver,
-    )
-    return Found(found), _SETTLED.decode(answer)
+    offered = offer(rows, question.limits, objective)
+    best = buy(offered, question.solver, question.seconds_left, ties=False)
+    if best.objective_value is None:
+        return None
+    value, bound = best.objective_value, best.objective_bound
+    if bound is None and best.status != "optimal":
+        # The clock ended before anything was known of the others.
+        return best.counts, times * value, -math.inf
+    return best.counts, times * value, times * (value if bound is None else bound)
 
 
 def _bounded(

@@ -11,14 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from planopt._native import Found as NativeFound
 from planopt._native import Rows
-from planopt._native import offers as native_offers
 from planopt.documents.parts import Search
 from planopt.errors import InternalError
 
@@ -175,6 +174,23 @@ class Offered(Struct, frozen=True):
     offers: dict[Objective, Offer]
     builds: tuple[Alternative, ...]
     """The cheapest build of one kind of row for each hardware, by price."""
+    least_micro_usd: int | None = None
+    """Price of the cheapest of the builds that a search names, if any does alone."""
+
+
+class Wanted(NamedTuple):
+    """What is bought of some rows, and what is told beside."""
+
+    limits: Limits
+    objectives: Sequence[Objective]
+    builds: int = 0
+    """Builds of one kind of row, at most."""
+    only: Sequence[int] | None = None
+    """Rows that are offered, whatever replaces them; else all that nothing does."""
+
+    def written(self) -> bytes:
+        """Put it as the core reads it."""
+        return msgspec.json.encode({**self._asdict(), "limits": self.limits.bounded()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,38 +227,17 @@ class Purchase:
 _OFFERED: Final = msgspec.json.Decoder(Offered)
 
 
-def offers(
-    asked: Sequence[tuple[Rows, Limits, Sequence[Objective]]],
-    builds: int = 0,
-    only: Sequence[int] | None = None,
-) -> list[Offered]:
-    """Ask the core what a solver is to be offered, of each of some rows.
-
-    By default all that no other one replaces, else `only` some of them, whatever does.
-    """
-    requests = [
-        (
-            rows,
-            msgspec.json.encode(
-                {
-                    "limits": limits.bounded(),
-                    "objectives": list(objectives),
-                    "builds": builds,
-                    "only": only,
-                }
-            ),
-        )
-        for rows, limits, objectives in asked
-    ]
-    return [_OFFERED.decode(each) for each in native_offers(requests)]
+def offered(rows: Rows, wanted: Wanted) -> Offered:
+    """Ask the core what a solver is to be offered of some rows."""
+    return _OFFERED.decode(rows.offered(wanted.written()))
 
 
 def offer(
     rows: Rows, limits: Limits, objective: Objective, only: Sequence[int] | None = None
 ) -> Offer:
     """Ask the core the same of one objective alone."""
-    (offered,) = offers([(rows, limits, [objective])], only=only)
-    return offered.offers[objective]
+    wanted = Wanted(limits, [objective], only=only)
+    return offered(rows, wanted).offers[objective]
 
 
 def check(broken: Collection[Broken]) -> None:
@@ -330,23 +325,46 @@ class ListedRuns(Listed, frozen=True, kw_only=True):
     run_seconds: tuple[float, ...]  # The run, failures included
 
 
-_SUMMARY: Final = msgspec.json.Decoder(Summary)
+class _Told(Struct, frozen=True):
+    """What is told of what a search found."""
+
+    summary: Summary
+    offered: Offered | None = None
+
+
+_TOLD: Final = msgspec.json.Decoder(_Told)
 
 
 class Found:
     """What a search found, and what it looked at: the core keeps the rows."""
 
-    def __init__(self, native: NativeFound) -> None:
+    def __init__(self, native: NativeFound, told: bytes) -> None:
         self.native = native
-        self.rows = native.rows
+        self._written = told
+
+    @property
+    def rows(self) -> Rows:
+        """What can be bought."""
+        return self.native.rows
 
     @cached_property
+    def _told(self) -> _Told:
+        return _TOLD.decode(self._written)
+
+    @property
     def summary(self) -> Summary:
         """What it looked at, as the core tells it."""
-        return _SUMMARY.decode(self.native.summary)
+        return self._told.summary
+
+    @property
+    def offered(self) -> Offered:
+        """What a solver is offered of it."""
+        offered = self._told.offered
+        assert offered is not None  # Who buys of it has wanted that
+        return offered
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self.summary.rows
 
     @property
     def search(self) -> Search:

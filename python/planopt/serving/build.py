@@ -125,23 +125,31 @@ def build(found: Found, problem: Problem, limits: Limits, counts: Counts) -> Bui
 def _asked(
     problem: Problem, limits: Limits, purchases: Sequence[Counts]
 ) -> dict[str, object]:
+    users = for_users(problem)
+    return {
+        "purchases": [
+            {"counts": dict(counts), "for_users": users if len(counts) == 1 else None}
+            for counts in purchases
+        ],
+        "limits": limits.bounded(),
+        "has_errors": has_errors(problem),
+    }
+
+
+def for_users(problem: Problem) -> dict[str, object] | None:
+    """Say who a purchase of one kind of unit is for, where it runs what they need."""
     more = problem.throughput or problem.redundancy or problem.session_load
-    by_users = problem.objective in ("cheapest", "latency") and not more
+    if more or problem.objective not in ("cheapest", "latency"):
+        return None
     judged = problem.percentile is not None
-    for_users = {
+    return {
         "users": problem.concurrency,
         "batch": problem.batch,
         "in_flight": problem.in_flight,
         "any_layout": problem.max_power_watts is None and not judged,
     }
-    return {
-        "purchases": [
-            {
-                "counts": dict(counts),
-                "for_users": for_users if by_users and len(counts) == 1 else None,
-            }
-            for counts in purchases
-        ],
-        "limits": limits.bounded(),
-        "has_errors": problem.assumptions == DEFAULT_ASSUMPTIONS,
-    }
+
+
+def has_errors(problem: Problem) -> bool:
+    """Whether errors of predictions under its assumptions are known."""
+    return problem.assumptions == DEFAULT_ASSUMPTIONS

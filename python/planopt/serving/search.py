@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from planopt.catalog.open import Catalog
 from planopt.door import written
-from planopt.procurement.problem import Found
+from planopt.procurement.problem import Found, Wanted
 from planopt.serving.load import promised
 from planopt.serving.question_types import Problem
 
@@ -32,22 +32,36 @@ class Aim(Struct, frozen=True, kw_only=True):
     """Keep every unit, at the largest of all its batches, whatever replaces it."""
 
 
+class UnitsSought(NamedTuple):
+    """Units that are looked for."""
+
+    problem: Problem
+    aim: Aim
+    seconds: float = math.inf
+    """Until what was found must do."""
+    wanted: Wanted | None = None
+    """What is bought of them."""
+
+
 def find_units(
     catalog: Catalog, problem: Problem, aim: Aim, seconds: float = math.inf
 ) -> Found:
     """Find the units that meet a question's speed, for each format that it allows."""
-    (found,) = find_together(catalog, [(problem, aim)], seconds)
+    (found,) = find_together(catalog, [UnitsSought(problem, aim, seconds)])
     return found
 
 
-def find_together(
-    catalog: Catalog, asked: Sequence[tuple[Problem, Aim]], seconds: float = math.inf
-) -> list[Found]:
+def find_together(catalog: Catalog, sought: Sequence[UnitsSought]) -> list[Found]:
     """Find the units for several questions at once, as far as there is time."""
-    requests = [
-        [written(part) for part in parts_of(problem, aim)] for problem, aim in asked
+    asked = [
+        (
+            [written(part) for part in parts_of(each.problem, each.aim)],
+            each.wanted and each.wanted.written(),
+            each.seconds,
+        )
+        for each in sought
     ]
-    return [Found(native) for native in catalog.native.search(requests, seconds)]
+    return [Found(*found) for found in catalog.native.search(asked)]
 
 
 def parts_of(problem: Problem, aim: Aim) -> Iterator[dict[str, object]]:

@@ -9,7 +9,7 @@ from planopt.catalog.open import Catalog
 from planopt.documents.training import Batches
 from planopt.door import written
 from planopt.market import Market
-from planopt.procurement.problem import Found
+from planopt.procurement.problem import Found, Wanted
 
 TrainingGoal = Literal["cheapest", "throughput"]
 
@@ -44,6 +44,7 @@ def find_clusters(
     problem: TrainingProblem,
     seconds: float = math.inf,
     *,
+    wanted: Wanted | None = None,
     price_cap_usd: float | None = None,
 ) -> Found:
     """Find the best cluster of each accelerator, host and network, in so much time."""
@@ -57,4 +58,5 @@ def find_clusters(
     }
     if price_cap_usd is not None:
         asked = {**asked, "limits": {**asked["limits"], "price_usd": price_cap_usd}}
-    return Found(catalog.native.search_training(written(asked), seconds))
+    said = wanted and wanted.written()
+    return Found(*catalog.native.search_training(written(asked), said, seconds))

@@ -17,8 +17,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
-use crate::found::{Found, Rows};
-use crate::interrupt::watched;
+use crate::found::{Found, Rows, Wanted};
+use crate::interrupt::{LONGEST_SECONDS, beside_each_other, watched};
 use crate::json::{answer, question, read, written};
 use crate::table::Table;
 
@@ -27,6 +27,14 @@ const CANDIDATES: &str = "candidates";
 const SIMULATIONS: &str = "simulations";
 /// Accelerators in hosts.
 const SYSTEMS: &str = "systems";
+
+/// A question that is settled: its parts, what is asked of it, its seconds, a guess, and a solver.
+type ToSettle<'p> = (Vec<Vec<u8>>, Vec<u8>, f64, PyRef<'p, Found>, Py<PyAny>);
+
+/// The parts of a question.
+fn parts_of(py: Python<'_>, parts: &[Vec<u8>]) -> PyResult<Vec<request::SearchServing>> {
+    parts.iter().map(|part| question(py, part)).collect()
+}
 
 /// What a solver buys of rows.
 fn bought(
@@ -372,24 +380,35 @@ impl Catalog {
             .map_err(|problems| input_error(py, &problems))
     }
 
-    /// Finds the clusters that train a model, until what was found must do.
-    fn search_training(&self, py: Python<'_>, request: &[u8], seconds: f64) -> PyResult<Found> {
+    /// Finds the clusters that train a model, until what was found must do; tells of them what is
+    /// `wanted`, as `search` does.
+    fn search_training(
+        &self,
+        py: Python<'_>,
+        request: &[u8],
+        wanted: Option<&[u8]>,
+        seconds: f64,
+    ) -> PyResult<(Found, Vec<u8>)> {
         let request: request::SearchTraining = question(py, request)?;
+        let wanted: Option<Wanted> = wanted.map(read).transpose()?;
         let search = |course: &Course| request::search_training(&self.data, &request, course);
         let found = self.long(py, SYSTEMS, Some(seconds), search)?;
-        found
-            .map(Found::of)
-            .map_err(|problems| input_error(py, &problems))
+        let found = found.map_err(|problems| input_error(py, &problems))?;
+        Found::told(found, wanted.as_ref())
     }
 
     /// Finds what meets the goal of each of some questions.
     ///
     /// Parameters
     /// ----------
-    /// questions : list of list of bytes
-    ///     JSON: the parts of each question.
-    /// seconds : float
-    ///     What there is until what was found must do.
+    /// questions : list of (list of bytes, bytes or None, float)
+    ///     JSON: the parts of each question, and what a solver is to be offered, as of `Rows.offered`;
+    ///     seconds until what was found must do.
+    ///
+    /// Returns
+    /// -------
+    /// list of (Found, bytes)
+    ///     What was found, with JSON: the `summary` of what was looked at, and what is `offered`.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "arguments of Python are handed over by value"
@@ -397,79 +416,71 @@ impl Catalog {
     fn search(
         &self,
         py: Python<'_>,
-        questions: Vec<Vec<Vec<u8>>>,
-        seconds: f64,
-    ) -> PyResult<Vec<Found>> {
-        let mut requested: Vec<Vec<request::SearchServing>> = Vec::new();
-        for parts in &questions {
-            let read = parts.iter().map(|part| question(py, part));
-            requested.push(read.collect::<PyResult<_>>()?);
+        questions: Vec<(Vec<Vec<u8>>, Option<Vec<u8>>, f64)>,
+    ) -> PyResult<Vec<(Found, Vec<u8>)>> {
+        let (mut asked, mut seconds) = (Vec::new(), Vec::new());
+        for (parts, wanted, within) in &questions {
+            let wanted: Option<Wanted> = wanted.as_deref().map(read).transpose()?;
+            asked.push((parts_of(py, parts)?, wanted));
+            seconds.push(*within);
         }
-        let found = self.long(py, SYSTEMS, Some(seconds), |course| {
-            let search =
-                |parts: &Vec<_>| request::search_serving(&self.data, parts, &self.kept, course);
-            requested.iter().map(search).collect::<Result<Vec<_>, _>>()
+        let found = self.long_each(py, SYSTEMS, &seconds, |courses| {
+            let each = asked.iter().zip(courses);
+            each.map(|((parts, _), course)| {
+                request::search_serving(&self.data, parts, &self.kept, course)
+            })
+            .collect::<Result<Vec<_>, _>>()
         })?;
         let found = found.map_err(|problems| input_error(py, &problems))?;
-        Ok(found.into_iter().map(Found::of).collect())
+        let told = found.into_iter().zip(&asked);
+        told.map(|(found, (_, wanted))| Found::told(found, wanted.as_ref()))
+            .collect()
     }
 
-    /// Finds the best purchase that holds its promises when it is simulated, and proves it.
+    /// Finds for each of some questions, at once, the best purchase that holds its promises when it is
+    /// simulated, proves it, and lays it out.
     ///
     /// Parameters
     /// ----------
-    /// parts : list of bytes
-    ///     JSON of each part of a question, as for a search.
-    /// requested : bytes
-    ///     JSON: `limits`, `objective`, `guess` and `is_brief`.
-    /// seconds : float
-    ///     What there is until the best that is known must do.
-    /// guess : Found
-    ///     What an estimate found, of whose rows `requested` names those that it would buy.
-    /// solver : callable
-    ///     Called with `Rows`: how many of each are the best purchase, what that is worth, the less
-    ///     the better, and what none is below; or none.
+    /// questions : list of (list of bytes, bytes, float, Found, callable)
+    ///     JSON of each part of a question, as for a search; JSON: `limits`, `objective`, `guess`,
+    ///     `is_brief` and what `lay_out` is told; seconds until the best that is known must do; what an
+    ///     estimate found, of whose rows `guess` names those that it would buy; and a solver, which is
+    ///     called with `Rows` and tells how many of each are the best purchase, what that is worth, the
+    ///     less the better, and what none is below; or none.
     ///
     /// Returns
     /// -------
-    /// tuple of Found and bytes
-    ///     Units that are bought, and JSON of how many and of what is proven.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "arguments of Python are handed over by value"
-    )]
-    fn settle(
-        &self,
-        py: Python<'_>,
-        parts: Vec<Vec<u8>>,
-        requested: &[u8],
-        seconds: f64,
-        guess: PyRef<'_, Found>,
-        solver: Py<PyAny>,
-    ) -> PyResult<(Found, Vec<u8>)> {
-        let parts = parts.iter().map(|part| question(py, part));
-        let parts: Vec<request::SearchServing> = parts.collect::<PyResult<_>>()?;
-        let requested: request::SettleServing = read(requested)?;
-        let guess = guess.found();
+    /// list of bytes
+    ///     JSON: what is bought, laid out, and what is proven.
+    fn settle(&self, py: Python<'_>, questions: Vec<ToSettle<'_>>) -> PyResult<Vec<Vec<u8>>> {
+        let (mut asked, mut seconds) = (Vec::new(), Vec::new());
+        for (parts, requested, within, guess, solver) in &questions {
+            let requested: request::SettleServing = read(requested)?;
+            asked.push(((parts_of(py, parts)?, requested), guess.found(), solver));
+            seconds.push(*within);
+        }
         let failed = Mutex::new(None);
-        let settled = self.long(py, SIMULATIONS, Some(seconds), |course| {
-            let mut solve = |rows| {
-                let bought = Python::attach(|py| bought(py, &solver, rows));
-                bought.unwrap_or_else(|error| {
-                    course.stop();
-                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    None
-                })
-            };
-            request::settle_serving(
-                &self.data, &parts, &requested, guess, &mut solve, &self.kept, course,
-            )
+        let settled = self.long_each(py, SIMULATIONS, &seconds, |courses| {
+            beside_each_other(asked.iter().zip(courses), |(one, course)| {
+                let ((parts, requested), guess, solver) = one;
+                let mut solve = |rows| {
+                    let bought = Python::attach(|py| bought(py, solver, rows));
+                    bought.unwrap_or_else(|error| {
+                        courses.iter().for_each(Course::stop);
+                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        None
+                    })
+                };
+                let (data, kept) = (&self.data, &self.kept);
+                request::settle_serving(data, parts, requested, guess, &mut solve, kept, course)
+            })
         })?;
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
-        let (found, answer) = settled.map_err(|problems| input_error(py, &problems))?;
-        Ok((Found::of(found), written(&answer)?))
+        let each = settled.into_iter();
+        each.map(|one| answer(py, one)).collect()
     }
 
     /// Gathers every unit of a question, whatever beats or replaces it, at rates that nothing refuses.
@@ -483,8 +494,8 @@ impl Catalog {
     ///
     /// Returns
     /// -------
-    /// tuple of Found and list of int
-    ///     The units, and places of the rates that no run of now refuses.
+    /// tuple of (Found, bytes) and list of int
+    ///     The units, as of `search`, and places of the rates that no run of now refuses.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "arguments of Python are handed over by value"
@@ -494,15 +505,14 @@ impl Catalog {
         py: Python<'_>,
         parts: Vec<Vec<u8>>,
         requested: &[u8],
-    ) -> PyResult<(Found, Vec<usize>)> {
-        let parts = parts.iter().map(|part| question(py, part));
-        let parts: Vec<request::SearchServing> = parts.collect::<PyResult<_>>()?;
+    ) -> PyResult<((Found, Vec<u8>), Vec<usize>)> {
+        let parts = parts_of(py, &parts)?;
         let requested: request::ColumnsServing = read(requested)?;
         let gathered = self.long(py, SIMULATIONS, None, |course| {
             request::columns_serving(&self.data, &parts, &requested, course)
         })?;
         let (found, unconfirmed) = gathered.map_err(|problems| input_error(py, &problems))?;
-        Ok((Found::of(found), unconfirmed))
+        Ok((Found::told(found, None)?, unconfirmed))
     }
 
     /// Lines of a bill of materials with where each price comes from, as JSON.
@@ -563,10 +573,24 @@ impl Catalog {
         seconds: Option<f64>,
         work: impl FnOnce(&Course) -> T + Send,
     ) -> PyResult<T> {
-        watched(py, seconds, work, |course| {
+        let seconds = seconds.unwrap_or(LONGEST_SECONDS);
+        self.long_each(py, what, &[seconds], |courses| work(&courses[0]))
+    }
+
+    /// The same of several, each with its own time.
+    fn long_each<T: Send>(
+        &self,
+        py: Python<'_>,
+        what: &str,
+        seconds: &[f64],
+        work: impl FnOnce(&[Course]) -> T + Send,
+    ) -> PyResult<T> {
+        watched(py, seconds, work, |courses| {
             if let Some(watcher) = &self.watcher {
-                let (done, of) = course.so_far();
-                watcher.call1(py, (what, done, of, course.gap()))?;
+                let far = courses.iter().map(Course::so_far);
+                let (done, of) = far.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+                let gap = courses.first().and_then(Course::gap);
+                watcher.call1(py, (what, done, of, gap))?;
             }
             Ok(())
         })

@@ -103,12 +103,14 @@ impl Rows {
         written(&limits.broken(&self.rows, &counts))
     }
 
-    /// The price of the cheapest purchase of one of the builds that a search names, if any does
-    /// alone.
-    fn best_build(&self, limits: &[u8]) -> PyResult<Option<i128>> {
-        let alone = self.rows.best_build(&read(limits)?);
-        let price = &self.rows.columns.price_micro_usd;
-        Ok(alone.map(|found| i128::from(price[found.row as usize]) * i128::from(found.count)))
+    /// What a solver is offered of the rows: those that a best purchase may have, as JSON.
+    ///
+    /// Parameters
+    /// ----------
+    /// wanted : bytes
+    ///     JSON: `limits`, `objectives`, how many `builds` of one kind are told beside; `only` some rows.
+    fn offered(&self, wanted: &[u8]) -> PyResult<Vec<u8>> {
+        written(&Offered::of(&self.rows, &read(wanted)?))
     }
 }
 
@@ -139,12 +141,18 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn of(found: search::Found) -> Self {
-        Self { found }
-    }
-
     pub(crate) fn found(&self) -> &search::Found {
         &self.found
+    }
+
+    /// It, and what is told of it at once as JSON: what was looked at, and what a solver is offered
+    /// where that is wanted.
+    pub(crate) fn told(found: search::Found, wanted: Option<&Wanted>) -> PyResult<(Self, Vec<u8>)> {
+        let told = written(&Told {
+            summary: &found.summary,
+            offered: wanted.map(|wanted| Offered::of(&found.rows, wanted)),
+        })?;
+        Ok((Self { found }, told))
     }
 }
 
@@ -162,22 +170,16 @@ impl Found {
         }
     }
 
-    /// What the search looked at, as JSON.
-    #[getter]
-    fn summary(&self) -> PyResult<Vec<u8>> {
-        written(&self.found.summary)
-    }
-
     /// Every row with its names, as columns in JSON.
     fn listed(&self) -> PyResult<Vec<u8>> {
         written(&self.found.listed())
     }
 }
 
-/// A question of what to buy of some rows.
+/// What is bought of some rows, and what is told beside.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OffersRequest {
+pub(crate) struct Wanted {
     limits: Limits,
     objectives: Vec<Objective>,
     /// Builds of one kind of row that are told beside it.
@@ -191,42 +193,42 @@ struct OffersRequest {
 struct Offered {
     offers: BTreeMap<Objective, Offer>,
     builds: Vec<search::Build>,
+    /// Price of the cheapest purchase of one of the builds that a search names, if any does alone.
+    least_micro_usd: Option<i128>,
 }
 
-/// What a solver is offered of rows: those that a best purchase may have.
-///
-/// Parameters
-/// ----------
-/// asked : list of tuple of Rows and bytes
-///     Rows, and JSON: `limits`, `objectives`, and how many `builds` of one kind are told beside.
-///
-/// Returns
-/// -------
-/// list of bytes
-///     JSON: the offers by objective, and the builds.
-#[pyfunction]
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments of Python are handed over by value"
-)]
-pub(crate) fn offers(asked: Vec<(PyRef<'_, Rows>, Vec<u8>)>) -> PyResult<Vec<Vec<u8>>> {
-    let offered = asked.iter().map(|(rows, json)| {
-        let asked: OffersRequest = read(json)?;
-        let offer = |objective: &Objective| {
-            let only = asked.only.as_deref();
-            (*objective, rows.rows.offer(&asked.limits, *objective, only))
-        };
-        let builds = &rows.rows.columns.is_build;
+impl Offered {
+    fn of(rows: &search::Rows, wanted: &Wanted) -> Self {
+        let Wanted {
+            limits,
+            objectives,
+            builds: most,
+            only,
+        } = wanted;
+        let builds = &rows.columns.is_build;
         // Where no search names builds, each row may be one.
         let any = builds.iter().any(|is_build| *is_build);
-        written(&Offered {
-            offers: asked.objectives.iter().map(offer).collect(),
-            builds: rows
-                .rows
-                .builds(|row| builds[row] || !any, &asked.limits, asked.builds),
-        })
-    });
-    offered.collect()
+        let offer = |objective: &Objective| {
+            let offer = rows.offer(limits, *objective, only.as_deref());
+            (*objective, offer)
+        };
+        let least = rows.best_build(limits).map(|alone| {
+            let price = rows.columns.price_micro_usd[alone.row as usize];
+            i128::from(price) * i128::from(alone.count)
+        });
+        Self {
+            offers: objectives.iter().map(offer).collect(),
+            builds: rows.builds(|row| builds[row] || !any, limits, *most),
+            least_micro_usd: least,
+        }
+    }
+}
+
+/// What is told of what a search found.
+#[derive(Serialize)]
+struct Told<'f> {
+    summary: &'f search::Summary,
+    offered: Option<Offered>,
 }
 
 /// Lays purchases out: models on hardware, bills with the sources of prices, totals, intervals.

@@ -13,26 +13,27 @@ use crate::errors::InternalError;
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The longest that anything may take: a year is no limit.
-const LONGEST_SECONDS: f64 = 3.2e7;
+pub(crate) const LONGEST_SECONDS: f64 = 3.2e7;
 
 /// Runs `work` beside the interpreter, and asks `tell` each time that signals are looked at and when
-/// it is done. After `seconds` its course is over: what is known must do. On a signal, or where `tell`
-/// fails, it is stopped, the work is waited for, and the exception is raised.
+/// it is done. After so many `seconds` each of its courses is over: what is known must do. On a signal, or
+/// where `tell` fails, all are stopped, the work is waited for, and the exception is raised.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
-    seconds: Option<f64>,
-    work: impl FnOnce(&Course) -> T + Send,
-    tell: impl Fn(&Course) -> PyResult<()>,
+    seconds: &[f64],
+    work: impl FnOnce(&[Course]) -> T + Send,
+    tell: impl Fn(&[Course]) -> PyResult<()>,
 ) -> PyResult<T> {
-    let course = Course::default();
-    let seconds = seconds.unwrap_or(LONGEST_SECONDS);
-    let limit = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS));
+    let limit = |seconds: &f64| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_SECONDS));
+    let (started, limits) = (Instant::now(), seconds.iter().map(limit));
+    let limits: Vec<Duration> = limits.collect();
+    let courses: Vec<Course> = limits.iter().map(|_| Course::default()).collect();
     std::thread::scope(|scope| {
         let (done, mut finished) = channel();
-        let course = &course;
+        let courses = &courses;
         scope.spawn(move || {
             // The receiver is gone only if the interpreter is: nobody is left to be told.
-            let _ = done.send(work(course));
+            let _ = done.send(work(courses));
         });
         loop {
             // The receiver travels into the closure and back: it may be sent, but not shared.
@@ -42,19 +43,34 @@ pub(crate) fn watched<T: Send>(
                 (finished, outcome)
             });
             match outcome {
-                Ok(result) => return tell(course).map(|()| result),
+                Ok(result) => return tell(courses).map(|()| result),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(InternalError::new_err(()));
                 }
             }
-            if Instant::now() >= limit {
-                course.end();
-            }
-            if let Err(signal) = py.check_signals().and_then(|()| tell(course)) {
-                course.stop();
+            let each = courses.iter().zip(&limits);
+            each.filter(|(_, limit)| started.elapsed() >= **limit)
+                .for_each(|(course, _)| course.end());
+            if let Err(signal) = py.check_signals().and_then(|()| tell(courses)) {
+                courses.iter().for_each(Course::stop);
                 return Err(signal);
             }
         }
+    })
+}
+
+/// Does something of each at the same time, on a thread of its own.
+pub(crate) fn beside_each_other<Q: Send, A: Send>(
+    each: impl Iterator<Item = Q>,
+    ask: impl Fn(Q) -> A + Sync,
+) -> Vec<A> {
+    std::thread::scope(|scope| {
+        let ask = &ask;
+        let asked: Vec<_> = each.map(|one| scope.spawn(move || ask(one))).collect();
+        let answers = asked.into_iter().map(std::thread::ScopedJoinHandle::join);
+        answers
+            .map(|answer| answer.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     })
 }

@@ -19,7 +19,7 @@ mod _native {
     #[pymodule_export]
     use crate::catalog::Catalog;
     #[pymodule_export]
-    use crate::found::{Found, Rows, lay_out, offers};
+    use crate::found::{Found, Rows, lay_out};
     #[pymodule_export]
     use crate::table::{Column, Table};
 

@@ -5,7 +5,8 @@ use planopt_core::catalog::{Catalog, CostChoice, Pricing};
 use planopt_core::course::Course;
 use planopt_core::diagnostic::Diagnostic;
 use planopt_core::request::{
-    LaidOut, LayOut, Options, SettleServing, lay_out, read_question, search_serving, settle_serving,
+    ForUsers, LaidOut, LayOut, Options, SettleServing, lay_out, read_question, search_serving,
+    settle_serving,
 };
 use planopt_core::search::{Found, Kept, Limits, Objective};
 use serde::de::DeserializeOwned;
@@ -35,10 +36,17 @@ fn fault(message: String) -> Vec<Diagnostic> {
 
 /// What is bought.
 struct Bought {
-    found: Found,
-    counts: Value,
-    /// Final run of each row, how the proof ended, and what nothing is below.
+    build: Value,
+    /// Candidates that were looked at.
+    covered: u64,
+    /// Final runs, how the proof ended, and what nothing is below.
     settled: Value,
+}
+
+/// What the closed form buys.
+struct Guess {
+    found: Found,
+    counts: BTreeMap<u32, u64>,
 }
 
 /// Answers a question: by the closed form, or by what holds under the load.
@@ -55,16 +63,16 @@ pub(crate) fn answer(
     let limits: Limits = read(limits_of(&problem))?;
     let guess = guessed(&catalog, &problem, &limits)?;
     let bought = match guess {
-        Some(guess) if is_whole && is_judged(&problem) => {
-            settled(&catalog, &problem, &limits, guess)?
+        Some((guess, bought)) if is_whole && is_judged(&problem) => {
+            settled(&catalog, &problem, &limits, guess, &bought)?
         }
-        other => other,
+        other => other.map(|(_, bought)| bought),
     };
     let Some(bought) = bought else {
         return Ok(json!({ "plan": none(&problem) }));
     };
     let name = if is_whole { "plan" } else { "estimate" };
-    Ok(json!({ name: laid_out(&problem, &bought)? }))
+    Ok(json!({ name: told(&problem, &bought) }))
 }
 
 /// The catalog with the prices and costs that are asked for.
@@ -100,7 +108,11 @@ fn micro_usd(usd: f64) -> i64 {
 }
 
 /// What the closed form buys: copies of one kind of unit, none of which costs more than they do.
-fn guessed(catalog: &Arc<Catalog>, problem: &Value, limits: &Limits) -> Answer<Option<Bought>> {
+fn guessed(
+    catalog: &Arc<Catalog>,
+    problem: &Value,
+    limits: &Limits,
+) -> Answer<Option<(Guess, Bought)>> {
     let objective: Objective = read(problem["objective"].clone())?;
     let budget = problem["budget_usd"].as_f64();
     let mut caps = FIRST_CAPS_USD.map(Some).to_vec();
@@ -112,17 +124,18 @@ fn guessed(catalog: &Arc<Catalog>, problem: &Value, limits: &Limits) -> Answer<O
         let found = search_serving(catalog, &parts, &Kept::default(), &Course::default())?;
         let best = found.rows.best_alone(|_| true, limits, objective);
         let is_last = cap == budget || !found.summary.is_cut_by_price;
-        let guess = best.map(|best| Bought {
-            counts: json!({ best.row.to_string(): best.count }),
-            settled: Value::Null,
+        let guess = best.map(|best| Guess {
+            counts: BTreeMap::from([(best.row, best.count)]),
             found,
         });
-        let price = match &guess {
-            Some(guess) => laid_out(problem, guess)?["price_usd"].as_f64(),
-            None => None,
-        };
+        let guess = guess
+            .map(|guess| Ok((laid_out(problem, &guess)?, guess)))
+            .transpose()?;
+        let price = guess
+            .as_ref()
+            .and_then(|(bought, _)| price_of(&bought.build));
         if is_last || price.is_some_and(|price| Some(price) <= cap) {
-            return Ok(guess);
+            return Ok(guess.map(|(bought, guess)| (guess, bought)));
         }
     }
     Ok(None)
@@ -133,49 +146,41 @@ fn settled(
     catalog: &Arc<Catalog>,
     problem: &Value,
     limits: &Limits,
-    guess: Bought,
+    guess: Guess,
+    bought: &Bought,
 ) -> Answer<Option<Bought>> {
-    let rows: BTreeMap<u32, u64> = guess
-        .counts
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(row, count)| Some((row.parse().ok()?, count.as_u64()?)))
-        .collect();
     let asked = SettleServing {
         limits: limits.clone(),
         objective: read(problem["objective"].clone())?,
-        guess: rows,
+        guess: guess.counts,
         is_brief: false,
+        for_users: Some(for_users(problem)?),
+        has_errors: true,
     };
-    let price = laid_out(problem, &guess)?["price_usd"].as_f64();
     let budget = problem["budget_usd"].as_f64();
-    let near = price.map(|price| REACH * price);
+    let near = price_of(&bought.build).map(|price| REACH * price);
     let near = near.into_iter().chain(budget).reduce(f64::min);
     for cap in [near, budget] {
-        let parts = [sought(problem, cap)?];
-        let (found, answer) = settle_serving(
+        let answer = settle_serving(
             catalog,
-            &parts,
+            &[sought(problem, cap)?],
             &asked,
             &guess.found,
             &mut |_| None,
             &Kept::default(),
             &Course::default(),
         )?;
-        let answer = serde_json::to_value(&answer).map_err(|error| fault(error.to_string()))?;
         let is_within = |value: f64| cap.is_none_or(|cap| value <= cap * 1e6);
-        let is_known = answer["value"].as_f64().is_some_and(is_within);
-        if is_known || !found.summary.is_cut_by_price || cap == budget {
-            let is_bought = answer["counts"]
-                .as_object()
-                .is_some_and(|counts| !counts.is_empty());
+        let is_known = answer.value.is_some_and(is_within);
+        if is_known || !answer.summary.is_cut_by_price || cap == budget {
+            let settled =
+                serde_json::to_value(&answer).map_err(|error| fault(error.to_string()))?;
             let bought = Bought {
-                found,
-                counts: answer["counts"].clone(),
-                settled: answer,
+                build: settled["build"].clone(),
+                covered: answer.summary.covered,
+                settled,
             };
-            return Ok(is_bought.then_some(bought));
+            return Ok(answer.build.map(|_| bought));
         }
     }
     Ok(None)
@@ -201,49 +206,59 @@ fn none(problem: &Value) -> Value {
     })
 }
 
-fn laid_out(problem: &Value, bought: &Bought) -> Answer<Value> {
-    let judged = is_judged(problem);
-    let one = bought
-        .counts
-        .as_object()
-        .is_some_and(|counts| counts.len() == 1);
-    let for_users = json!({
+fn price_of(build: &Value) -> Option<f64> {
+    build["cost"]["price_usd"].as_f64()
+}
+
+fn for_users(problem: &Value) -> Answer<ForUsers> {
+    read(json!({
         "users": problem["concurrency"], "batch": problem["batch"],
-        "in_flight": problem["in_flight"], "any_layout": !judged,
-    });
-    let asked: LayOut = read(json!({
-        "purchases": [{
-            "counts": bought.counts, "for_users": if one { for_users } else { Value::Null },
-        }],
-        "limits": {}, "has_errors": true,
+        "in_flight": problem["in_flight"], "any_layout": !is_judged(problem),
+    }))
+}
+
+fn laid_out(problem: &Value, guess: &Guess) -> Answer<Bought> {
+    let mut asked: LayOut = read(json!({
+        "purchases": [{ "counts": guess.counts }], "limits": {}, "has_errors": true,
     }))?;
-    let LaidOut::Serving(builds) = lay_out(&bought.found, &asked)? else {
+    let for_users = for_users(problem)?;
+    asked
+        .purchases
+        .iter_mut()
+        .for_each(|one| one.for_users = Some(for_users));
+    let LaidOut::Serving(builds) = lay_out(&guess.found, &asked)? else {
         return Err(fault("nothing was laid out".to_owned()));
     };
-    let build = serde_json::to_value(builds.first()).map_err(|error| fault(error.to_string()))?;
+    Ok(Bought {
+        build: serde_json::to_value(builds.first()).map_err(|error| fault(error.to_string()))?,
+        covered: guess.found.summary.covered,
+        settled: Value::Null,
+    })
+}
+
+/// The plan of what is bought.
+fn told(problem: &Value, bought: &Bought) -> Value {
+    let judged = is_judged(problem);
+    let build = &bought.build;
     let mut deployments = build["deployments"].clone();
-    let runs = bought.settled["runs"]
-        .as_object()
-        .cloned()
-        .unwrap_or_default();
+    let runs = bought.settled["runs"].as_array();
     for (deployment, run) in deployments
         .as_array_mut()
         .into_iter()
         .flatten()
-        .zip(runs.values())
+        .zip(runs.into_iter().flatten())
     {
         for name in ["ttft_seconds", "tpot_seconds"] {
             deployment["evaluation"][name] = run[name].clone();
         }
         deployment["evaluation"]["under_load"] = run.clone();
     }
-    let summary = &bought.found.summary;
     let proven = bought.settled["ended"] == "proven";
-    Ok(json!({
+    json!({
         "kind": "serving", "status": if proven { "optimal" } else { "feasible" },
         "why": bought.settled["ended"],
         "objective": problem["objective"],
-        "price_usd": build["cost"]["price_usd"],
+        "price_usd": price_of(build),
         "request": request(problem),
         "bill_of_materials": build["bill_of_materials"],
         "promises": promised(problem, &deployments, &build["users"]),
@@ -253,8 +268,8 @@ fn laid_out(problem: &Value, bought: &Bought) -> Answer<Value> {
         "deployments": deployments,
         "warnings": [], "alternatives": [], "sensitivity": [], "not_considered": [],
         "assumed": problem["assumed"],
-        "search": { "candidates_covered": summary.covered },
-    }))
+        "search": { "candidates_covered": bought.covered },
+    })
 }
 
 /// Promises beside the figures of the slowest deployment: under the load, or of a steady step.

@@ -1,5 +1,6 @@
 //! Searches for units and for clusters.
 
+use super::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
 use super::model::ModelRequest;
 use super::pools::Limits;
 use super::selection::{known, select};
@@ -9,10 +10,11 @@ use crate::catalog::{Assumptions, Catalog};
 use crate::course::Course;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
+use crate::plan::Build;
 use crate::quantity::{MicroUsd, Seconds, Watts, real};
 use crate::search::{
     self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Kept,
-    KeptPart, Objective, Part, Payment, Ran, Rated, Rows, SettledPart, Settling, Trained,
+    KeptPart, Objective, Part, Payment, Ran, Rated, Rows, SettledPart, Settling, Summary, Trained,
     TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch, columns, search, settle,
 };
 use crate::serving::engine::{LoadReport, SessionsKept};
@@ -313,6 +315,10 @@ pub struct SettleServing {
     pub guess: BTreeMap<u32, u64>,
     /// Whether the final run may be short.
     pub is_brief: bool,
+    /// Who a purchase of one kind of unit is for, where it runs what they need.
+    pub for_users: Option<ForUsers>,
+    /// Whether errors of predictions under these assumptions are known.
+    pub has_errors: bool,
 }
 
 /// Which rows a solver buys, at their figures, and what it proves.
@@ -324,9 +330,13 @@ pub struct SettledAnswer {
     /// How the proof ended.
     pub ended: Ended,
     /// How many of each row; none where no purchase passed its final run.
-    pub counts: BTreeMap<usize, u64>,
-    /// Final run of each.
-    pub runs: BTreeMap<usize, RunAnswer>,
+    pub counts: BTreeMap<u32, u64>,
+    /// Final run of each, in their order.
+    pub runs: Vec<RunAnswer>,
+    /// The purchase, laid out.
+    pub build: Option<Build>,
+    /// What was looked at.
+    pub summary: Summary,
     /// What the purchase is worth: the less the better.
     pub value: Option<f64>,
     /// No purchase that holds is below it.
@@ -363,8 +373,7 @@ impl From<&Ran<'_>> for RunAnswer {
     }
 }
 
-/// Finds the best purchase that holds its promises when it is simulated: its units, how many, and
-/// what is proven.
+/// Finds the best purchase that holds its promises when it is simulated, laid out, and what is proven.
 pub fn settle_serving(
     catalog: &Arc<Catalog>,
     parts: &[SearchServing],
@@ -373,7 +382,7 @@ pub fn settle_serving(
     solver: &mut Solver<'_>,
     kept: &Kept,
     course: &Course,
-) -> Result<(Found, SettledAnswer), Vec<Diagnostic>> {
+) -> Result<SettledAnswer, Vec<Diagnostic>> {
     let read = parts.iter().map(|part| PartRead::of(catalog, part, kept));
     let read: Vec<PartRead> = read.collect::<Result<_, _>>()?;
     let spaces: Vec<Space> = read.iter().map(|part| part.space(catalog)).collect();
@@ -429,21 +438,42 @@ pub fn settle_serving(
     for searched in &settled.searched {
         finding.add(searched);
     }
-    let bought = || settled.bought.iter().enumerate();
-    let answer = SettledAnswer {
-        ended: settled.ended,
-        counts: bought().map(|(row, ran)| (row, ran.count)).collect(),
-        runs: bought()
-            .map(|(row, ran)| (row, RunAnswer::from(ran)))
+    let counts = settled.bought.iter().map(|ran| ran.count);
+    let counts: BTreeMap<u32, u64> = (0..).zip(counts).collect();
+    let found = finding.done(Arc::clone(catalog));
+    let few = |count: &u64| u32::try_from(*count).unwrap_or(u32::MAX);
+    let purchase = Purchase {
+        counts: counts
+            .iter()
+            .map(|(row, count)| (*row, few(count)))
             .collect(),
+        for_users: asked.for_users.filter(|_| counts.len() == 1),
+    };
+    let laid_out = LayOut {
+        purchases: (!counts.is_empty())
+            .then_some(purchase)
+            .into_iter()
+            .collect(),
+        limits: limits.clone(),
+        has_errors: asked.has_errors,
+    };
+    let build = match lay_out(&found, &laid_out)? {
+        LaidOut::Serving(builds) => builds.into_iter().next(),
+        LaidOut::Training(_) => None,
+    };
+    Ok(SettledAnswer {
+        ended: settled.ended,
+        counts,
+        runs: settled.bought.iter().map(RunAnswer::from).collect(),
+        build,
+        summary: found.summary,
         value: settled.value,
         bound: settled.bound,
         refused: settled.refused,
         least_per_demand: settled.least_per_demand,
         simulations: settled.simulations,
         requests: settled.requests,
-    };
-    Ok((finding.done(Arc::clone(catalog)), answer))
+    })
 }
 
 /// Which columns of a question are asked for.
