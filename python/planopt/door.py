@@ -6,9 +6,12 @@ import json
 import reprlib
 from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Final
 
-from planopt._native import groups
+from planopt._native import doors
 from planopt.errors import Diagnostic, InputError
+
+_doors: Final = cache(doors)
 
 
 @cache
@@ -17,7 +20,7 @@ def _places(door: str) -> dict[str, tuple[str, ...]]:
 
     What a group has under ``name`` is asked for by the name of the group.
     """
-    told = groups(door)
+    told = _doors()[door]
     places: dict[str, tuple[str, ...]] = {}
     for group, keys in told:
         for key in keys:

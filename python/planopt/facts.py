@@ -125,23 +125,16 @@ def _entries(plan: PlanDocument, catalog: Catalog) -> dict[str, Table]:
     inside = {catalog.native.host_inside(id_) for id_ in offers}
     hosts = (named["hosts"] - offers) | {id_ for id_ in inside if id_}
     providers = {id_.partition("/")[0] for id_ in offers}
-    wanted = {"hosts": hosts, "networks": named["networks"], "models": named["models"]}
-    read = {**wanted, "offers": providers, "assumptions": {catalog.assumptions}}
-    found = _tables(catalog, read)
-    of_offers = {name: found[name] for name in found if name.startswith("offers/")}
-    for name, table in of_offers.items():
+    wanted = {name: named[name] for name in ("accelerators", "networks", "models")}
+    read = {"hosts": hosts, "offers": providers, "assumptions": {catalog.assumptions}}
+    found = _tables(catalog, wanted | read)
+    rented = set()
+    for name in [name for name in found if name.startswith("offers/")]:
         mine = {id_ for id_ in offers if f"offers/{id_.partition('/')[0]}" == name}
-        found[name] = _offered(table, mine)
-        named["accelerators"] |= {
-            str(each["accelerator"]) for each in _list(found[name], "offer")
-        }
-    for table in list(found.values()):
-        included = _table(table, "includes").get("accelerator")
-        named["accelerators"] |= {str(included)} if included else set()
-    cards = _tables(catalog, {"accelerators": named["accelerators"]})
-    links = {str(bare(each["link"])) for each in found.values() if "link" in each}
-    links |= {_slot(card) for card in cards.values() if "pcie" in card}
-    return found | cards | _tables(catalog, {"links": links})
+        found[name] = _offered(found[name], mine)
+        of_offers = _list(found[name], "offer")
+        rented |= {str(each["accelerator"]) for each in of_offers}
+    return found | _tables(catalog, {"accelerators": rented}) if rented else found
 
 
 def _named(value: object) -> Iterator[tuple[str, str]]:
@@ -170,14 +163,8 @@ _BESIDE = frozenset(
 def _tables(catalog: Catalog, wanted: Mapping[str, set[str]]) -> dict[str, Table]:
     """Read whole files by kind and id; what the catalog does not have is left out."""
     names = [(kind, id_) for kind, ids in wanted.items() for id_ in sorted(ids)]
-    read = msgspec.json.decode(
-        catalog.native.tables(names), type=list[dict[str, object] | None]
-    )
-    return {
-        f"{kind}/{id_}": table
-        for (kind, id_), table in zip(names, read, strict=True)
-        if table is not None
-    }
+    read = catalog.native.tables(names)
+    return msgspec.json.decode(read, type=dict[str, Table])
 
 
 def _fits(
@@ -208,9 +195,10 @@ def _errors(plan: PlanDocument) -> list[Table]:
     """Read what is known of errors, of classes that speak for themselves."""
     told = []
     kind = getattr(plan, "kind", "serving")
-    for of, (name, metrics) in _RESIDUALS.items():
-        path = bundled_folder() / "measurements" / name
-        read = msgspec.json.decode(read_toml(str(path)))
+    folder = bundled_folder() / "measurements"
+    paths = [str(folder / name) for name, _ in _RESIDUALS.values()]
+    files = msgspec.json.decode(read_toml(paths))
+    for (of, (_, metrics)), read in zip(_RESIDUALS.items(), files, strict=True):
         rows, groups = read["least_rows"], read.get("least_groups", 0)
         told += [
             row
@@ -255,16 +243,6 @@ def _offered(provider: Table, ids: set[str]) -> Table:
 
     offers = [each for each in _list(provider, "offer") if id_of(each) in ids]
     return {**provider, "offer": offers}
-
-
-def _slot(card: Table) -> str:
-    pcie = _table(card, "pcie")
-    return f"pcie{bare(pcie['generation'])}-x{bare(pcie['lanes'])}"
-
-
-def _table(table: Table, key: str) -> Table:
-    found = table.get(key)
-    return found if isinstance(found, dict) else {}
 
 
 def _list(table: Table, key: str) -> list[Table]:

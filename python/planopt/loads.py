@@ -256,6 +256,17 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """How caches get to the replicas that answer, where those are others."""
 
 
+def request(
+    configuration: Mapping[str, object],
+    load: Load,
+    run: Run,
+    engine: Mapping[str, object],
+) -> dict[str, object]:
+    """Put a load on a configuration under an engine, as the core takes it."""
+    parts: dict[str, object] = msgspec.to_builtins({"load": load, "run": run})
+    return {**configuration, **parts, "scheduler": engine}
+
+
 def outcome(
     catalog: Catalog,
     door: str,
@@ -264,10 +275,9 @@ def outcome(
     run: Run,
     engine: Mapping[str, object],
 ) -> Outcome:
-    """Put a load on a configuration under an engine: simulate it, or estimate it."""
-    parts: dict[str, object] = msgspec.to_builtins({"load": load, "run": run})
-    request = {**configuration, **parts, "scheduler": engine}
-    found = catalog.ask(door, request, Outcome)
+    """Simulate such a load, or estimate it."""
+    asked = request(configuration, load, run, engine)
+    found = catalog.ask(door, asked, Outcome)
     if found.report is None:
         return found
     report = msgspec.structs.replace(

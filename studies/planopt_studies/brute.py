@@ -22,7 +22,7 @@ from planopt.documents.evaluation import EvaluationDocument
 from planopt.loads import Arrivals
 from planopt.planning.pipeline import Serving, answered
 from planopt.procurement.solver import Solver
-from planopt.serving.load import simulated
+from planopt.serving.load import Trial, Tried
 from planopt.serving.question_types import PERCENTILES
 from planopt_studies.sixty import spoken
 
@@ -167,15 +167,8 @@ class Enumeration:
         came = Arrivals(kind="poisson", per_second=rate * copies)
         layout = cast("dict[str, int]", configuration["layout"])
         many = {**layout, "replicas": layout["replicas"] * copies}
-        report = simulated(
-            self.catalog,
-            {**configuration, "layout": many},
-            replace(load, arrivals=came),
-            engine=self.problem.asked["scheduler"],
-            requests=requests,
-            seed=seed,
-            problem=self.problem,
-        )
+        tried = Tried({**configuration, "layout": many}, replace(load, arrivals=came))
+        report = Trial(requests, seed).of(self.catalog, self.problem, tried)
         if report is None or report.overloaded or report.slo_violation is None:
             return "late"
         found = "good"

@@ -23,7 +23,7 @@ from planopt.documents.plan import Plan
 from planopt.options import Asked, table
 from planopt.planning.pipeline import Serving
 from planopt.procurement.solver import Solver
-from planopt.serving.load import Trial, simulated_deployment, simulated_pools
+from planopt.serving.load import Trial, of_deployment, of_pools
 from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
@@ -272,11 +272,12 @@ def _runs(plan: Plan, catalog: Catalog, problem: Problem) -> Iterator[Latencies 
     if plan.transfer is not None:
         users, rate = plan.totals.concurrency or 0, plan.totals.requests_per_second
         two = _Two(plan.deployments, plan.transfer, users, rate)
-        yield simulated_pools(catalog, problem, two, trial)
+        yield trial.of(catalog, problem, of_pools(problem, two))
         return
     loads = [_load(each) for each in plan.deployments]
     for each, of_it in zip(plan.deployments, loads, strict=True):
-        yield simulated_deployment(catalog, problem, each, of_it / sum(loads), trial)
+        tried = of_deployment(problem, each, of_it / sum(loads))
+        yield trial.of(catalog, problem, tried)
 
 
 class _Two(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planopt._native import groups
+from planopt._native import doors
 from planopt.catalog.entries import Pricing
 from planopt.catalog.open import open_catalog
 from planopt.documents.evaluation import EvaluationDocument
@@ -146,7 +146,7 @@ def test_a_misspelt_key_is_told_with_the_nearest() -> None:
 def test_no_value_breaks_a_door(data: st.DataObject) -> None:
     door = data.draw(st.sampled_from(sorted(QUESTIONS)))
     whole = question(door, QUESTIONS[door])
-    group, keys = data.draw(st.sampled_from(groups(door)))
+    group, keys = data.draw(st.sampled_from(doors()[door]))
     value = data.draw(st.sampled_from(ODD))
     path: tuple[Any, ...] = ()
     inner: bool = data.draw(st.booleans())

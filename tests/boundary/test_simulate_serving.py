@@ -8,6 +8,7 @@ import pytest
 
 from planopt.catalog.open import open_catalog
 from planopt.documents.evaluation import ServingEvaluation
+from planopt.door import question, written
 from planopt.errors import InputError
 
 EIGHT_H100 = {
@@ -183,3 +184,37 @@ def test_a_chain_of_like_cards_is_a_pipeline(place: dict[str, str]) -> None:
         simulate(closed(16), run, **asked, chain=wrong)
     with pytest.raises(InputError):
         simulate(closed(16), run, **asked, chain={**chain, "stages": [(0, 20)] * 3})
+
+
+@pytest.mark.parametrize("at", ["p95", "mean"])
+def test_steps_may_be_as_long_as_the_load_is_held(at: str) -> None:
+    load = {
+        "arrivals": {"kind": "poisson", "per_second": 1.5},
+        "sizes": closed(1)["sizes"],
+    }
+    longer = [1.0 + step / 5 for step in range(15)]
+    run = {"requests": 400, "warm_up": 80, "ttft_seconds": 0.6, "tpot_seconds": 0.02}
+
+    def is_held(times: float) -> bool:
+        report = simulate(load, run, slower={"h100-sxm": times})["report"]
+        if report["overloaded"]:
+            return False
+        for name in ("ttft", "tpot"):
+            late = report["slo_violation"][name]
+            mean, most = report[f"{name}_seconds"]["mean"], run[f"{name}_seconds"]
+            if at == "mean" and mean > most:
+                return False
+            if at != "mean" and late["mean"] + 1.645 * late["error"] > 0.05:
+                return False
+        return True
+
+    held = [is_held(times) for times in longer]
+    assert 0 < sum(held) < len(held)
+    assert held == sorted(held, reverse=True)
+    asked = question("simulate_serving", {**EIGHT_H100, "load": load, "run": run})
+    ladder = {"at": at, "accelerator": "h100-sxm", "slower": longer}
+    native = open_catalog((), "calibrated").native
+    assert native.held_to(written({"runs": [asked], **ladder})) == sum(held)
+    # Of several runs all must hold.
+    late = {**asked, "run": {**run, "ttft_seconds": 0.01}}
+    assert native.held_to(written({"runs": [asked, late], **ladder})) == 0

@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 
 import planopt
 from planopt import confidence
-from planopt.catalog.open import bundled_folder
+from planopt.catalog.open import bundled_folder, open_catalog
 from planopt.documents.base import to_json
 from planopt.documents.explanations import Kind
+from planopt.options import Asked
+from planopt.planning.pipeline import Serving
+from planopt.planning.risk import HALVINGS, MOST_CERTAIN, served_to
+from planopt.planning.settle import missed, settled, simulated_build
+from planopt.procurement.solver import Solver
 from planopt_reference import certainty, verify_plan
 
 CONFIDENCES = ("50%", "80%", "95%")
@@ -203,6 +208,30 @@ def test_a_load_has_no_more_time_than_its_promises_leave() -> None:
         kind["held_to"], plan["probability"] = held_to, same.chance(held_to)
         wrong = [each.field for each in verify_plan(plan, bundled_folder())]
         assert "evidence.kinds[h100-sxm].held_to" in wrong
+
+
+def test_a_kind_may_be_as_slow_as_a_run_shows_to_hold_and_hardly_more() -> None:
+    with Solver() as solver:
+        read = Asked.by_user("solve", {"target": "5tok/s", "budget": 20_000})
+        question = Serving().read(read, open_catalog(), solver)
+        (choice,) = settled([(question, question.buy())])
+        assert choice is not None
+        chosen = choice.build
+        (card,) = chosen.deployments[0].cards
+        kind = confidence.kinds(question.catalog, question.problem, [card])[card]
+        held = served_to(question, chosen, kind)
+        assert held is not None
+
+        def late(longer: float) -> dict[str, float]:
+            slower = question.about(slower={card: longer})
+            return missed(question.problem, simulated_build(slower, chosen))
+
+        least = confidence.chance(kind, 1.0)
+        step = (MOST_CERTAIN - least) / 2**HALVINGS
+        reached = confidence.chance(kind, held)
+        assert least < reached < MOST_CERTAIN - step
+        assert not late(held)
+        assert late(confidence.slower(kind, reached + step))
 
 
 ENDS = st.tuples(st.floats(0.05, 3.0), st.floats(0.0, 2.0)).map(

@@ -16,7 +16,7 @@ from planopt.planning.pipeline import Serving, missing
 from planopt.planning.pools import better_of
 from planopt.planning.settle import missed
 from planopt.procurement.solver import Solver
-from planopt.serving.load import Trial, simulated_deployment
+from planopt.serving.load import Trial, of_deployment
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def test_kinds_beside_each_other_are_bought_for_requests_in_turn() -> None:
     for each, rate in zip(plan.deployments, rates, strict=True):
         share = rate / sum(rates)
         trial = Trial(requests=50_000, seed=90_210)
-        shown = simulated_deployment(catalog, problem, each, share, trial)
+        shown = trial.of(catalog, problem, of_deployment(problem, each, share))
         assert shown is not None
         assert shown.slo_violation is not None
         assert shown.slo_violation.ttft.mean <= MOST_LATE

@@ -34,8 +34,9 @@ from planopt.documents.plan import Plan, TrainingPlan
 from planopt.documents.training import TrainingCandidate, TrainingDeployment
 from planopt.planning.alternatives import is_within
 from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
-from planopt.planning.settle import kept_by
+from planopt.planning.settle import runs_on
 from planopt.serving.build import Build
+from planopt.serving.load import held_to
 from planopt.training.build import TrainingBuild
 from planopt.units import SECONDS_PER_DAY
 
@@ -105,17 +106,21 @@ def _of_load(question: ServingQuestion, chosen: Build, kind: Kind) -> float:
     """Simulate the load with longer steps, from what is shown to hold on."""
     problem = question.problem
     judged = problem.slower.get(kind.accelerator, 1.0)
-    least, most = chance(kind, judged), MOST_CERTAIN
-    held = judged
-    for _ in range(HALVINGS):
-        between = (least + most) / 2
-        longer = slower(kind, between)
-        changed = {**problem.slower, kind.accelerator: longer}
-        if kept_by(question.about(slower=changed), chosen, kind.accelerator):
-            least, held = between, longer
-        else:
-            most = between
-    return held
+    chances = _halved(chance(kind, judged), MOST_CERTAIN, HALVINGS)
+    longer = [slower(kind, each) for each in chances]
+    runs = runs_on(question, chosen, kind.accelerator)
+    held = held_to(question.catalog, problem, runs, kind.accelerator, longer)
+    return longer[held - 1] if held else judged
+
+
+def _halved(least: float, most: float, times: int) -> list[float]:
+    """Return what halving the way between two chances may come to."""
+    if not times:
+        return []
+    middle = (least + most) / 2
+    ways = (least, middle), (middle, most)
+    below, above = (_halved(*way, times - 1) for way in ways)
+    return [*below, middle, *above]
 
 
 AT: Final = {"price_usd_at_confidence_50": 0.5, "price_usd_at_confidence_95": 0.95}

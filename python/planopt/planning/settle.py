@@ -8,7 +8,7 @@ has refused is one at rates that are shown to hold (docs/reference/serving.md, s
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -24,7 +24,7 @@ from planopt.planning.question import MUCH_DEARER, REACH, ServingQuestion
 from planopt.procurement.problem import Purchase, Summary, check, offer
 from planopt.procurement.purchase import buy
 from planopt.serving.build import Build, for_users, has_errors
-from planopt.serving.load import USUAL, Trial, simulated_deployment, simulated_pools
+from planopt.serving.load import USUAL, Trial, Tried, of_deployment, of_pools
 from planopt.serving.question_types import MEAN, PERCENTILES, Problem
 from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
@@ -300,35 +300,42 @@ def _finally(question: ServingQuestion, chosen: Build) -> Build:
 
 
 def simulated_build(
-    question: ServingQuestion, chosen: Build, trial: Trial = USUAL, share: float = 1.0
+    question: ServingQuestion, chosen: Build, trial: Trial = USUAL
 ) -> Build:
     """Put simulated latencies into the deployments of a build."""
     asked = question.catalog, question.problem
     if chosen.transfer is not None:
-        came = simulated_pools(*asked, chosen, trial)
+        came = trial.of(*asked, of_pools(question.problem, chosen))
         # What came of the whole load is told of the pool that answers.
         deployments = [
             each if each.role == "prefill" else _with(each, came)
             for each in chosen.deployments
         ]
         return with_changes(chosen, deployments=tuple(deployments))
-    places = sum(each.users for each in chosen.deployments) / share
-    deployments = [
-        _with(each, simulated_deployment(*asked, each, each.users / places, trial))
-        for each in chosen.deployments
-    ]
+    runs = _loaded(question.problem, chosen)
+    deployments = [_with(each, trial.of(*asked, run)) for each, run in runs]
     return with_changes(chosen, deployments=tuple(deployments))
 
 
-def kept_by(question: ServingQuestion, chosen: Build, accelerator: str) -> bool:
-    """Whether deployments on an accelerator keep what is promised, as is judged."""
+def _loaded(
+    problem: Problem, chosen: Build
+) -> Iterator[tuple[Deployment, Tried | None]]:
+    """Put its share of a question's load on each deployment of a build."""
+    places = sum(each.users for each in chosen.deployments)
+    for each in chosen.deployments:
+        yield each, of_deployment(problem, each, each.users / places)
+
+
+def runs_on(
+    question: ServingQuestion, chosen: Build, accelerator: str
+) -> Iterator[Tried]:
+    """Name what is run of a build's deployments on an accelerator, as is judged."""
     if chosen.transfer is not None:
-        return not missed(question.problem, simulated_build(question, chosen))
-    own = [each for each in chosen.deployments if accelerator in each.cards]
-    served = sum(each.users for each in own)
-    share = served / sum(each.users for each in chosen.deployments)
-    part = with_changes(chosen, deployments=tuple(own))
-    return not missed(question.problem, simulated_build(question, part, share=share))
+        runs = [of_pools(question.problem, chosen)]
+    else:
+        loaded = _loaded(question.problem, chosen)
+        runs = [run for each, run in loaded if accelerator in each.cards]
+    return filter(None, runs)
 
 
 def _with(deployment: Deployment, latencies: Latencies | None) -> Deployment:

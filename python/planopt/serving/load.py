@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -18,8 +18,9 @@ from planopt.documents.evaluation import (
     Transfer,
 )
 from planopt.documents.parts import Candidate, Cost
+from planopt.door import question, written
 from planopt.errors import InputError
-from planopt.loads import Arrivals, Latencies, Load, Run, outcome
+from planopt.loads import Arrivals, Latencies, Load, Run, outcome, request
 from planopt.serving.question_types import Problem
 
 REQUESTS = 2000
@@ -35,6 +36,7 @@ TURNS_OF_EACH = 100
 """The same of each of many sessions."""
 AS_MUCH: Final = ("throughput", "cost-per-token")
 """Objectives that fill what is bought, however many ask."""
+SIMULATE: Final = "simulate_serving"
 ONE_REQUEST: Final = Run(requests=1)
 """The closed form asks for no more."""
 
@@ -45,20 +47,9 @@ def simulated(
     load: Load,
     *,
     engine: Mapping[str, object],
-    requests: int = REQUESTS,
-    seed: int = 0,
-    problem: Problem | None = None,
 ) -> Latencies | None:
-    """Simulate a load on a configuration; none if the configuration does not work.
-
-    Of latencies that are promised it is told how many requests kept them.
-    """
-    run = replace(run_of(load, requests), seed=seed)
-    if problem is not None:
-        tpot = 1 / problem.target if problem.target else None
-        run = replace(run, ttft_seconds=problem.ttft_seconds, tpot_seconds=tpot)
-    door = "simulate_serving"
-    return outcome(catalog, door, configuration, load, run, engine).report
+    """Simulate a load on a configuration; none if the configuration does not work."""
+    return outcome(catalog, SIMULATE, configuration, load, run_of(load), engine).report
 
 
 def run_of(load: Load, requests: int = REQUESTS) -> Run:
@@ -163,6 +154,13 @@ def degrees(candidate: Candidate) -> dict[str, object]:
     return {name: getattr(candidate, name) for name in names}
 
 
+class Tried(NamedTuple):
+    """A configuration, and the part of a question's load that comes to it."""
+
+    configuration: dict[str, object]
+    load: Load
+
+
 class Trial(NamedTuple):
     """How the load of a question is tried on what is bought for it."""
 
@@ -172,37 +170,56 @@ class Trial(NamedTuple):
     """What of prompts is found, where that is not as the question says."""
 
     def of(
-        self,
-        catalog: Catalog,
-        problem: Problem,
-        configuration: Mapping[str, object],
-        load: Load,
+        self, catalog: Catalog, problem: Problem, tried: Tried | None
     ) -> Latencies | None:
-        """Simulate it, and tell how many requests kept what is promised."""
+        """Simulate it, and tell how many requests kept what is promised.
+
+        None where there is no load, or the configuration does not work.
+        """
+        if tried is None:
+            return None
+        configuration, load = tried
         if self.prefix_hit_rate is not None:
             load = replace(load, prefix_hit_rate=self.prefix_hit_rate)
-        return simulated(
-            catalog,
-            configuration,
-            load,
-            engine=problem.asked["scheduler"],
-            requests=self.requests,
+        run, engine = self.run(problem, load), problem.asked["scheduler"]
+        return outcome(catalog, SIMULATE, configuration, load, run, engine).report
+
+    def run(self, problem: Problem, load: Load) -> Run:
+        """Say how long it is simulated, and what is promised."""
+        return replace(
+            run_of(load, self.requests),
             seed=self.seed,
-            problem=problem,
+            ttft_seconds=problem.ttft_seconds,
+            tpot_seconds=1 / problem.target if problem.target else None,
         )
 
 
 USUAL: Final = Trial()
 
 
-def simulated_deployment(
+def held_to(
     catalog: Catalog,
     problem: Problem,
-    deployment: Deployment,
-    share: float,
-    trial: Trial = USUAL,
-) -> Latencies | None:
-    """Simulate a deployment that gets its share of a question's load.
+    tried: Iterable[Tried],
+    accelerator: str,
+    slower: Sequence[float],
+) -> int:
+    """Count how many times longer steps may be, of some, until a promise is broken."""
+    runs = [
+        question(
+            SIMULATE,
+            request(*each, USUAL.run(problem, each.load), problem.asked["scheduler"]),
+        )
+        for each in tried
+    ]
+    at: dict[str, object] = {"at": problem.percentile, "accelerator": accelerator}
+    return catalog.native.held_to(written({"runs": runs, **at, "slower": slower}))
+
+
+def of_deployment(
+    problem: Problem, deployment: Deployment, share: float
+) -> Tried | None:
+    """Put a share of a question's load on a deployment.
 
     Where as much as possible is asked for, or so many tokens per second, that is all
     the users whom it has room for.
@@ -217,7 +234,7 @@ def simulated_deployment(
         load = load.shared(share)
     configuration = configuration_of(problem, deployment)
     configuration["engine"] = problem.judged["engine"]
-    return trial.of(catalog, problem, configuration, load)
+    return Tried(configuration, load)
 
 
 class _Pools(Protocol):
@@ -233,10 +250,8 @@ class _Pools(Protocol):
     def requests_per_second(self) -> float | None: ...
 
 
-def simulated_pools(
-    catalog: Catalog, problem: Problem, bought: _Pools, trial: Trial = USUAL
-) -> Latencies | None:
-    """Simulate the load of a question on two pools, as a whole.
+def of_pools(problem: Problem, bought: _Pools) -> Tried | None:
+    """Put the load of a question on two pools, as a whole.
 
     As many users as both have room for where as much as possible is asked for; so many
     tokens per second come at the rate that they carry.
@@ -265,7 +280,7 @@ def simulated_pools(
             },
         },
     }
-    return trial.of(catalog, problem, configuration, load)
+    return Tried(configuration, load)
 
 
 @dataclass(frozen=True)
@@ -296,7 +311,7 @@ def simulated_with(
         )
     both = {**prefill, "decode": {**decode, "scheduler": scheduler}}
     run = run_of(load)
-    found = outcome(catalog, "simulate_serving", both, load, run, scheduler)
+    found = outcome(catalog, SIMULATE, both, load, run, scheduler)
     evaluation = msgspec.convert(alone, ServingEvaluation, from_attributes=True)
     pool = Pool(
         candidate=alone.candidate,

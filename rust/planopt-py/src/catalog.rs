@@ -195,7 +195,7 @@ impl Catalog {
         answer(py, self.data.list(kind))
     }
 
-    /// Whole files of entities, as JSON: `null` where there is none.
+    /// Whole files of entities and of what they name, as JSON by kind and id, of those that there are.
     ///
     /// Parameters
     /// ----------
@@ -206,11 +206,13 @@ impl Catalog {
         reason = "arguments of Python are handed over by value"
     )]
     fn tables(&self, py: Python<'_>, names: Vec<(String, String)>) -> PyResult<Vec<u8>> {
-        let table = |(kind, id): &(String, String)| {
-            let kind = Kind::from_name(kind).map_err(|problem| vec![problem])?;
-            self.data.table(kind, id)
+        let named = |(kind, id)| {
+            let kind: Result<Kind, Diagnostic> = Kind::from_name(kind);
+            Ok((kind.map_err(|problem| input_error(py, &[problem]))?, id))
         };
-        answer(py, names.iter().map(table).collect::<Result<Vec<_>, _>>())
+        let names = names.iter().map(|(kind, id)| (kind.as_str(), id.clone()));
+        let names: Vec<_> = names.map(named).collect::<PyResult<_>>()?;
+        answer(py, self.data.tables(names))
     }
 
     /// Id of the host that an offer is like inside; none where there is none.
@@ -546,6 +548,21 @@ impl Catalog {
     /// Simulates a load on one configuration.
     fn simulate_serving(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         self.searched(py, request, request::simulate_serving)
+    }
+
+    /// How many of the times that steps may be longer keep all promises of some loads.
+    ///
+    /// Parameters
+    /// ----------
+    /// request : bytes
+    ///     JSON: the `runs`, each as of `simulate_serving`; what of latencies is judged, `at`; whose
+    ///     steps are longer, the `accelerator`, and how many times, `slower`, the shortest first.
+    fn held_to(&self, py: Python<'_>, request: &[u8]) -> PyResult<usize> {
+        let request: request::HeldTo = question(py, request)?;
+        let held = self.long(py, SIMULATIONS, None, |course| {
+            request::held_to(&self.data, &request, &course.over)
+        })?;
+        held.map_err(|problems| input_error(py, &problems))
     }
 
     /// Estimates a load on one configuration by the closed form.

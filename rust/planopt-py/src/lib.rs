@@ -368,19 +368,20 @@ mod _native {
         crate::json::written(&plan::scenarios::recourse(&crate::json::read(asked)?))
     }
 
-    /// A TOML file as JSON.
+    /// TOML files as a list in JSON.
     ///
     /// Raises
     /// ------
     /// `InputError`
-    ///     If it is none.
+    ///     If one is none.
     #[pyfunction]
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "a path handed over by Python is made for this call"
+        reason = "paths handed over by Python are made for this call"
     )]
-    fn read_toml(py: Python<'_>, file: std::path::PathBuf) -> PyResult<Vec<u8>> {
-        crate::json::answer(py, catalog::read_json(&file))
+    fn read_toml(py: Python<'_>, files: Vec<std::path::PathBuf>) -> PyResult<Vec<u8>> {
+        let read = files.iter().map(|file| catalog::read_json(file));
+        crate::json::answer(py, read.collect::<Result<Vec<_>, _>>())
     }
 
     /// The table of options as JSON.
@@ -423,16 +424,11 @@ mod _native {
         crate::json::answer(py, request::read_defaults(&file))
     }
 
-    /// The groups of a question with the keys of each; no keys where a key stands for itself.
-    ///
-    /// Raises
-    /// ------
-    /// `KeyError`
-    ///     If there is no such door.
+    /// The groups of what each door takes, by its name, with the keys of each; no keys where a key
+    /// stands for itself.
     #[pyfunction]
-    fn groups(door: &str) -> PyResult<request::Groups> {
-        let groups = request::groups(door);
-        groups.ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(door.to_owned()))
+    fn doors() -> std::collections::BTreeMap<&'static str, request::Groups> {
+        request::doors()
     }
 
     /// How this module was built.

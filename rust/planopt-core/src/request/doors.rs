@@ -3,6 +3,7 @@
 use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::chains::PriceChains;
@@ -18,22 +19,25 @@ use super::training::EvaluateTraining;
 /// The groups of a question with the keys of each; no keys where a key stands for itself.
 pub type Groups = Vec<(&'static str, Vec<&'static str>)>;
 
-/// What a door takes, if there is a door of that name.
-pub fn groups(door: &str) -> Option<Groups> {
-    Some(match door {
-        "evaluate_serving" => groups_of::<EvaluateServing>(),
-        "search_serving" => groups_of::<SearchServing>(),
-        "simulate_serving" | "estimate_serving" => groups_of::<SimulateServing>(),
-        "decode" => groups_of::<DecodePool>(),
-        "search_pools" => groups_of::<SearchPools>(),
-        "evaluate_training" | "evaluate_mixed" => groups_of::<EvaluateTraining>(),
-        "left_out" => groups_of::<Considered>(),
-        "search_training" => groups_of::<SearchTraining>(),
-        "train_islands" => groups_of::<TrainIslands>(),
-        "price_chains" => groups_of::<PriceChains>(),
-        "serve_neighbours" => groups_of::<ServeNeighbours>(),
-        _ => return None,
-    })
+/// What each door takes.
+pub fn doors() -> BTreeMap<&'static str, Groups> {
+    let loaded = groups_of::<SimulateServing>();
+    let training = groups_of::<EvaluateTraining>();
+    BTreeMap::from([
+        ("evaluate_serving", groups_of::<EvaluateServing>()),
+        ("search_serving", groups_of::<SearchServing>()),
+        ("simulate_serving", loaded.clone()),
+        ("estimate_serving", loaded),
+        ("decode", groups_of::<DecodePool>()),
+        ("search_pools", groups_of::<SearchPools>()),
+        ("evaluate_training", training.clone()),
+        ("evaluate_mixed", training),
+        ("left_out", groups_of::<Considered>()),
+        ("search_training", groups_of::<SearchTraining>()),
+        ("train_islands", groups_of::<TrainIslands>()),
+        ("price_chains", groups_of::<PriceChains>()),
+        ("serve_neighbours", groups_of::<ServeNeighbours>()),
+    ])
 }
 
 /// The groups of a type, and their keys.

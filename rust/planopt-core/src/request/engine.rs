@@ -10,11 +10,11 @@ use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::{LARGEST_COUNT, none_of, wrong_option};
 use crate::document::{EngineAnswer, EstimateAnswer, EstimateReport, SimulationAnswer};
 use crate::hardware::{HardwareSpec, Nics};
-use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes};
+use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes, Statistic};
 use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
-    AffineStep, EngineLimits, Estimate, Estimator, Objectives, Pool, Remembered, ReplicaSteps, Run,
-    SessionsKept, StepTime, Traffic, Transfer, limits, of_sessions, simulate,
+    AffineStep, EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Remembered,
+    ReplicaSteps, Run, SessionsKept, StepTime, Traffic, Transfer, limits, of_sessions, simulate,
     simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
@@ -197,6 +197,73 @@ pub fn simulate_serving(
             ..SimulationAnswer::default()
         },
     })
+}
+
+/// How slow steps may be for loads to keep their promises.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldTo {
+    /// Loads with what is promised, each on a configuration that works.
+    pub runs: Vec<SimulateServing>,
+    /// What of their latencies is judged.
+    pub at: Statistic,
+    /// Whose steps take longer.
+    pub accelerator: String,
+    /// How many times longer, the shortest first.
+    pub slower: Vec<f64>,
+}
+
+/// How many of the times that steps may be longer keep all promises, sought by halves.
+pub fn held_to(
+    catalog: &Catalog,
+    request: &HeldTo,
+    stop: &AtomicBool,
+) -> Result<usize, Vec<Diagnostic>> {
+    let mut runs = request.runs.clone();
+    let (mut held, mut beyond) = (0, request.slower.len());
+    while held < beyond {
+        let middle = held.midpoint(beyond);
+        let mut keeps = true;
+        for run in &mut runs {
+            let decoding = run.decode.as_mut().map(|pool| &mut pool.engine);
+            for engine in [Some(&mut run.engine), decoding].into_iter().flatten() {
+                let longer = (request.accelerator.clone(), request.slower[middle]);
+                engine.slower.extend([longer]);
+            }
+            let report = simulate_serving(catalog, run, stop)?.report;
+            // What cannot be is known from elsewhere.
+            keeps &= report.is_none_or(|report| run.run.is_kept(&report, request.at));
+        }
+        if keeps {
+            held = middle + 1;
+        } else {
+            beyond = middle;
+        }
+    }
+    Ok(held)
+}
+
+/// Standard errors above which a normal variable is in 5 % of cases.
+const ONE_SIDED: f64 = 1.645;
+
+impl RunRequest {
+    /// Whether a report keeps what is promised: no more are late than may be, for certain, or the mean is
+    /// not.
+    fn is_kept(&self, report: &LoadReport, at: Statistic) -> bool {
+        let late = report.slo_violation;
+        let each = [
+            (self.ttft_seconds, report.ttft_seconds, late.ttft),
+            (self.tpot_seconds, report.tpot_seconds, late.tpot),
+        ];
+        each.into_iter().all(|(most, came, late)| match (most, at) {
+            (None, _) => true,
+            _ if report.overloaded => false,
+            (Some(most), Statistic::Mean) => came.mean / most <= 1.0,
+            (Some(_), Statistic::Percentile(share)) => {
+                late.mean + ONE_SIDED * late.error <= 1.0 - share
+            }
+        })
+    }
 }
 
 /// Estimates a load on one configuration by the closed form.

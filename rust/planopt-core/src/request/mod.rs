@@ -24,8 +24,10 @@ pub mod space;
 mod training;
 
 pub use self::chains::{ChainRequest, PriceChains, PricedChain, Stocked, price_chains};
-pub use self::doors::{Groups, groups};
-pub use self::engine::{RunRequest, SimulateServing, estimate_serving, simulate_serving};
+pub use self::doors::{Groups, doors};
+pub use self::engine::{
+    HeldTo, RunRequest, SimulateServing, estimate_serving, held_to, simulate_serving,
+};
 pub use self::errors::{ErrorsRequest, errors_of};
 pub use self::fleet::{
     Bought, Class, Curve, Demand, FleetFile, Owned, Region, Rented, Size, Training, Workload,

@@ -1,12 +1,12 @@
 //! Questions of tests: options by their names, as people put them.
 
-use planopt_core::request::{Given, groups, read};
+use planopt_core::request::{Given, doors, read};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// Options as the groups of a question; what no group has stays where it is.
 pub(crate) fn grouped(door: &str, options: &Value) -> Value {
-    let groups = groups(door).expect("a door");
+    let groups = doors().remove(door).expect("a door");
     let mut question = json!({});
     for (name, value) in options.as_object().expect("options have names") {
         if value.is_null() {
