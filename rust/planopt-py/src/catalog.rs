@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::input_error;
-use crate::found::{Found, Rows, Wanted};
+use crate::found::{Found, Rows, Told, Wanted};
 use crate::interrupt::{LONGEST_SECONDS, beside_each_other, watched};
 use crate::json::{answer, question, read, written};
 use crate::table::Table;
@@ -27,6 +27,9 @@ const CANDIDATES: &str = "candidates";
 const SIMULATIONS: &str = "simulations";
 /// Accelerators in hosts.
 const SYSTEMS: &str = "systems";
+
+/// A question that is searched for: its parts, what is wanted of it, and its seconds.
+type ToSearch = (Vec<Vec<u8>>, Option<Vec<u8>>, f64);
 
 /// A question that is settled: its parts, what is asked of it, its seconds, a guess, and a solver.
 type ToSettle<'p> = (Vec<Vec<u8>>, Vec<u8>, f64, PyRef<'p, Found>, Py<PyAny>);
@@ -390,7 +393,7 @@ impl Catalog {
         request: &[u8],
         wanted: Option<&[u8]>,
         seconds: f64,
-    ) -> PyResult<(Found, Vec<u8>)> {
+    ) -> PyResult<Told> {
         let request: request::SearchTraining = question(py, request)?;
         let wanted: Option<Wanted> = wanted.map(read).transpose()?;
         let search = |course: &Course| request::search_training(&self.data, &request, course);
@@ -415,11 +418,7 @@ impl Catalog {
         clippy::needless_pass_by_value,
         reason = "arguments of Python are handed over by value"
     )]
-    fn search(
-        &self,
-        py: Python<'_>,
-        questions: Vec<(Vec<Vec<u8>>, Option<Vec<u8>>, f64)>,
-    ) -> PyResult<Vec<(Found, Vec<u8>)>> {
+    fn search(&self, py: Python<'_>, questions: Vec<ToSearch>) -> PyResult<Vec<Told>> {
         let (mut asked, mut seconds) = (Vec::new(), Vec::new());
         for (parts, wanted, within) in &questions {
             let wanted: Option<Wanted> = wanted.as_deref().map(read).transpose()?;
@@ -455,6 +454,10 @@ impl Catalog {
     /// -------
     /// list of bytes
     ///     JSON: what is bought, laid out, and what is proven.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
     fn settle(&self, py: Python<'_>, questions: Vec<ToSettle<'_>>) -> PyResult<Vec<Vec<u8>>> {
         let (mut asked, mut seconds) = (Vec::new(), Vec::new());
         for (parts, requested, within, guess, solver) in &questions {
@@ -507,7 +510,7 @@ impl Catalog {
         py: Python<'_>,
         parts: Vec<Vec<u8>>,
         requested: &[u8],
-    ) -> PyResult<((Found, Vec<u8>), Vec<usize>)> {
+    ) -> PyResult<(Told, Vec<usize>)> {
         let parts = parts_of(py, &parts)?;
         let requested: request::ColumnsServing = read(requested)?;
         let gathered = self.long(py, SIMULATIONS, None, |course| {

@@ -147,8 +147,8 @@ impl Found {
 
     /// It, and what is told of it at once as JSON: what was looked at, and what a solver is offered
     /// where that is wanted.
-    pub(crate) fn told(found: search::Found, wanted: Option<&Wanted>) -> PyResult<(Self, Vec<u8>)> {
-        let told = written(&Told {
+    pub(crate) fn told(found: search::Found, wanted: Option<&Wanted>) -> PyResult<Told> {
+        let told = written(&Summed {
             summary: &found.summary,
             offered: wanted.map(|wanted| Offered::of(&found.rows, wanted)),
         })?;
@@ -224,9 +224,12 @@ impl Offered {
     }
 }
 
+/// What a search found, and what is told of it.
+pub(crate) type Told = (Found, Vec<u8>);
+
 /// What is told of what a search found.
 #[derive(Serialize)]
-struct Told<'f> {
+struct Summed<'f> {
     summary: &'f search::Summary,
     offered: Option<Offered>,
 }
