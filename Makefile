@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV ?= .venv
 NUMBER ?= 100000
 ROUNDS ?= 10
-MINUTES ?= 25
 BIN := $(VENV)/bin
 # The day that printed outputs are made for: 2026-11-22.
 TODAY := 1795305600
@@ -145,14 +144,9 @@ site: ## The documentation as a site in target/site; a link that leads nowhere f
 	$(BIN)/pip install --quiet 'mkdocs-material>=9.5' 'mkdocstrings[python]>=0.29'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --config-file .ci/mkdocs.yml
 
-coverage: ## Lines that tests reach in MINUTES=25: of Python without browser and cluster, of the core by cargo-tarpaulin
+coverage: ## Lines that tests reach (TESTS= some): of the core by its own and by all of them, of Python (an hour of one core)
 	$(BIN)/pip install --quiet 'coverage>=7.10'
-	nice timeout --signal=INT $(MINUTES)m $(BIN)/coverage run -m pytest --quiet -n 0 -m "not slow" --timeout 8 \
-	  tests/unit tests/cli tests/exchange tests/reference tests/gate || true
-	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report --sort=cover --skip-covered | tail -40
-	command -v cargo-tarpaulin >/dev/null || cargo install --quiet --locked cargo-tarpaulin
-	cargo tarpaulin --package planopt-core --skip-clean --engine llvm --out Stdout | tail -3
+	VENV=$(VENV) nice .ci/coverage $(TESTS)
 
 nightly: ## Everything that is too long for the gate (hours)
 	.ci/nightly

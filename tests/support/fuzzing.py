@@ -15,10 +15,12 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import benchmarks
 from configs import CONFIG
@@ -62,7 +64,6 @@ def changed(seeds: tuple[bytes, ...], random: Random) -> bytes:
 
 def _once(text: bytes, other: bytes, random: Random) -> bytes:
     at, end = sorted(random.randrange(len(text) + 1) for _ in range(2))
-    words = [*_WORD.finditer(text)]
     odd = random.choice(ODD).encode()
     match random.randrange(8):
         case 0:
@@ -79,12 +80,13 @@ def _once(text: bytes, other: bytes, random: Random) -> bytes:
             lines = text.split(b"\n")
             random.shuffle(lines)
             return b"\n".join(lines)
-        case _ if words:  # what stands there is another: a number, a name, an odd one
-            old, new = random.choice(words), random.choice(words)[0]
+        case _ if old := _WORD.search(text, at):
+            # What stands there is another: a number, a name, an odd one.
+            new = (_WORD.search(text, end) or old)[0]
             put = random.choice((odd, new, b"-" + old[0], old[0] + b"e9"))
             return text[: old.start()] + put + text[old.end() :]
         case _:
-            return odd
+            return text[:at] + odd
 
 
 @dataclass(frozen=True)
@@ -274,10 +276,20 @@ def _finite(value: Any) -> None:
             _finite(each)
 
 
+@cache
+def _seeds(name: str) -> tuple[bytes, ...]:
+    return READERS[name].seeds()
+
+
+@cache
+def _near(name: str, known: tuple[str, ...], most: int) -> list[str]:
+    return get_close_matches(name, known, most)
+
+
 def tried(name: str, number: int, folder: Path) -> tuple[bytes, str | None]:
     """Try a change by its number: the text, and where its reader fell over."""
     reader = READERS[name]
-    text = changed(reader.seeds(), Random(f"{name} {number}"))
+    text = changed(_seeds(name), Random(f"{name} {number}"))
     try:
         _finite(reader.read(text, folder))
     except InputError as error:
@@ -299,7 +311,12 @@ def main() -> None:
     asked.add_argument("--keep", type=Path, default=Path("target/readers"))
     given = asked.parse_args()
     given.keep.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
+    # Most changes have the same unknown names, and what is near them takes long.
+    near = patch(
+        "planopt.errors.get_close_matches",
+        lambda name, known, n: _near(name, tuple(known), n),
+    )
+    with tempfile.TemporaryDirectory() as folder, near:
         for name in given.readers:
             before, faults, many = time.monotonic(), dict[str, int](), 0
             while many < given.number and time.monotonic() < before + given.seconds:

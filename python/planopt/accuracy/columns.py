@@ -7,6 +7,7 @@ field without a default has to be filled. Nothing is read out of words.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
@@ -79,7 +80,7 @@ def _misheaded(table: Table, kinds: Sequence[type[Struct]]) -> Iterator[Diagnost
         ),
         help=f"{told}; {_HELP}" if len(missing) < len(_needed(nearest)) else _HELP,
     )
-    names = [field.name for field in msgspec.structs.fields(nearest)]
+    names = nearest.__struct_fields__
     for column in filter(None, columns.difference(names)):
         if whole := [name for name in names if name.rpartition("_")[0] == column]:
             yield Diagnostic(
@@ -97,9 +98,10 @@ def _called(kind: type[Struct]) -> str:
     return f"rows of {kind.__name__.removesuffix('Row').lower()}"
 
 
-def _needed(kind: type[Struct]) -> set[str]:
+@cache
+def _needed(kind: type[Struct]) -> frozenset[str]:
     fields = msgspec.structs.fields(kind)
-    return {field.name for field in fields if field.required}
+    return frozenset(field.name for field in fields if field.required)
 
 
 def _value(row: Row, column: str, asked: Any, needed: Collection[str]) -> Any:
