@@ -70,8 +70,8 @@ fuzz: ## Laws, properties and the independent reference with new random cases, R
 	  env -u CI $(BIN)/pytest --quiet tests/properties tests/differential || exit 1; \
 	done
 
-forge: ## Change every leaf of saved plans (PLANS= files) and list which changes `planopt verify` takes
-	PYTHONPATH=tests/support:python $(BIN)/python tests/support/forging.py $(PLANS)
+forge: ## Change every leaf of saved plans (PLANS= files), or NUMBER= of them, and list which changes `planopt verify` takes
+	PYTHONPATH=tests/support:python $(BIN)/python tests/support/forging.py $(PLANS) $(if $(findstring command,$(origin NUMBER)),--number $(NUMBER))
 
 proof: ## Plans held against all columns of their questions, bounds by CP-SAT, HiGHS and SCIP from MPS (ten minutes)
 	env -u CI $(BIN)/pytest --quiet --timeout 1800 tests/unit/test_proof.py

@@ -93,12 +93,20 @@ def _own_mismatches(
     expected["tokens_per_second_per_user"] = slowest
     for name, figure in expected.items():
         yield from compared(f"{field}.{name}", own.get(name), figure, reason)
-    # Under a load whose users are spread, of no replica more than it has places.
-    places = sum(map(sequences, served))
+    if not is_of_pools(served):
+        yield from _user_mismatches(field, own, sum(map(sequences, served)), request)
+
+
+def _user_mismatches(
+    field: str, one: Document, places: int, request: Document
+) -> Iterator[Mismatch]:
+    """Ask that users are those of the question: of no replica more than its places."""
     least = min(request.get("concurrency") or 1, places)
-    if not is_of_pools(served) and not least <= own.get("users", 0) <= places:
+    if not least <= one.get("users", 0) <= places:
         said = f"{least} to {places}"
-        yield Mismatch(f"{field}.users", own.get("users"), said, reason)
+        yield Mismatch(
+            f"{field}.users", one.get("users"), said, "who is served at once"
+        )
 
 
 def _prices(plan: Document) -> dict[tuple[str, str, str], float | None]:
@@ -134,6 +142,8 @@ def _alternative_mismatches(
         "evaluation": {"decode": {"tokens_per_second": None}},
     }
     yield from choice_mismatches(field, table, request, facts)
+    if not request.get("sessions"):
+        yield from _user_mismatches(field, one, sequences(table), request)
     with unrecorded():
         expected = recomputed(table, request, facts, None)
     yield from hardware_mismatches(f"{field}.hardware", table, expected, facts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -166,11 +166,14 @@ def _price_of_accelerators(plan: Document) -> float:
     return sum(one["price_usd"] or 0.0 for one in lines if one["kind"] == "accelerator")
 
 
-def once(field: str, named: Sequence[Document]) -> Iterator[Mismatch]:
-    """Ask that no name stands twice in a list."""
+def once(
+    field: str, named: Sequence[Document], order: Iterable[str] | None = None
+) -> Iterator[Mismatch]:
+    """Ask that no name stands twice in a list, and each where it has its place."""
     names = [one["name"] for one in named]
-    if len(names) > len(set(names)):
-        yield Mismatch(field, names, sorted(set(names)), "each once")
+    expected = [name for name in order or dict.fromkeys(names) if name in names]
+    if names != expected:
+        yield Mismatch(field, names, expected, "each once, in its place")
 
 
 # --- Times, and the peak --------------------------------------------------------------
@@ -183,7 +186,6 @@ def time_mismatches(
     stated = evaluation.get("time_parts")
     if stated is None:
         return
-    yield from once(f"{field}.time_parts", stated)
     decode = evaluation["decode"]
     token = decode["tpot_seconds"]
     judged = (evaluation.get("tpot_seconds") or {}).get(percentile) or 0.0
@@ -193,6 +195,7 @@ def time_mismatches(
         if name.endswith("_seconds") and name not in ("step_seconds", "tpot_seconds")
     }
     expected["load_seconds"] = max(judged - token, 0.0)
+    yield from once(f"{field}.time_parts", stated, expected)
     told = {one["name"]: one["seconds"] for one in stated}
     for name in sorted({*expected, *told}):
         place = f"{field}.time_parts.{name}"
@@ -203,7 +206,6 @@ def time_mismatches(
 def peak_mismatches(field: str, evaluation: Document) -> Iterator[Mismatch]:
     """Divide the time of a step by what it goes into."""
     stated = evaluation.get("peak_parts") or ()
-    yield from once(f"{field}.peak_parts", stated)
     step = evaluation["step_seconds"]
     computing = evaluation["compute_seconds"] / step
     expected = {
@@ -213,5 +215,6 @@ def peak_mismatches(field: str, evaluation: Document) -> Iterator[Mismatch]:
         "communication": evaluation["exposed_communication_seconds"] / step,
         "host": evaluation["host_seconds"] / step,
     }
+    yield from once(f"{field}.peak_parts", stated, expected)
     told = {one["name"]: one["share"] for one in stated}
     yield from compared(f"{field}.peak_parts", told, expected, "as a step goes")

@@ -5,10 +5,10 @@ As a program (`make forge`) it changes every leaf of saved plans and lists what 
 
 from __future__ import annotations
 
+import argparse
 import copy
 import json
 import re
-import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,14 +167,19 @@ def passed(text: bytes, tried: Iterable[Forgery]) -> dict[str, set[str]]:
     return dict(found)
 
 
-def main(files: list[str], number: int | None = None) -> None:
+def main() -> None:
     """List for each plan which changes pass, with the marks of their places."""
-    for file in files:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("plans", nargs="+")
+    asked.add_argument("--number", type=int, help="of changes drawn; all, by itself")
+    asked.add_argument("--seed", type=int, default=0)
+    given = asked.parse_args()
+    for file in given.plans:
         text = Path(file).read_bytes()
         if not passes(text):
             print(f"{file}: it is refused as it is")
             continue
-        tried = drawn(json.loads(text), Random(0), number)
+        tried = drawn(json.loads(text), Random(given.seed), given.number)
         found = passed(text, tried)
         many = sum(map(len, found.values()))
         print(f"{file}: {len(tried)} changes, {many} kinds of change passed")
@@ -185,4 +190,4 @@ def main(files: list[str], number: int | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import planopt
-from forging import forged
+from forging import forged, located
 from planopt.catalog.open import bundled_folder
 from planopt_reference import verify_plan
 
@@ -32,6 +32,12 @@ ASKED: dict[str, dict[str, Any]] = {
     "held": {"concurrency": 64, "procurement": "rent", "duty": "40%"},
     "under a load": {"concurrency": 64, "ttft": "2s", "accelerators": "l40s"},
 }
+
+
+def leaf(document: Any, field: str) -> Any:
+    """Return what stands in one place."""
+    holder, key = located(document, field)
+    return holder[key]
 
 
 @pytest.fixture(scope="module", params=ASKED)
@@ -112,6 +118,20 @@ def test_the_reference_refuses_others(plan: Plan, run: TrainingPlan) -> None:
         for field in fields:
             wrong = forged(document, field, 123.456)
             assert verify_plan(wrong, bundled_folder()), field
+        parts = f"{of}.{'time' if timed else 'peak'}_parts"
+        first, second, *rest = leaf(document, parts)
+        wrong = forged(document, parts, [second, first, *rest])
+        assert parts in {each.field for each in verify_plan(wrong, bundled_folder())}
+
+
+def test_an_alternative_serves_no_more_than_it_has_places(plan: Plan) -> None:
+    document = json.loads(plan.to_json())
+    if not document["alternatives"]:
+        pytest.skip("nothing stands beside it")
+    field = "alternatives[0].users"
+    for users in (0, 10**6):
+        wrong = forged(document, field, users)
+        assert field in {each.field for each in verify_plan(wrong, bundled_folder())}
 
 
 LINES: dict[str, dict[str, Any]] = {
