@@ -21,7 +21,6 @@ from planopt.market import read_market
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Asked, Edit
 from planopt.procurement.problem import (
-    Counts,
     Found,
     Limits,
     Objective,
@@ -105,13 +104,8 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     @property
     @abstractmethod
-    def objectives(self) -> tuple[Objective, ...]:
-        """What is best, and by what else a plan is told of the same rows."""
-
-    @property
-    @abstractmethod
-    def alternatives_listed(self) -> int:
-        """Builds of one kind of row that are listed beside the answer, at most."""
+    def wanted(self) -> Wanted:
+        """What is best of the rows, by what else a plan is told, and what beside."""
 
     @abstractmethod
     def bought(self, purchase: Purchase) -> BuildT:
@@ -129,11 +123,6 @@ class Question(ABC, Generic[AskedT, BuildT]):
             assumptions=problem.assumptions,
             accuracy=Accuracy(statement="no plan: nothing was predicted"),
         )
-
-    @property
-    def wanted(self) -> Wanted:
-        """What is bought of what is found, and what is told beside."""
-        return Wanted(self.limits, self.objectives, self.alternatives_listed)
 
     @property
     def offered(self) -> Offered:
@@ -157,7 +146,7 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""
-        offer = self.offered.offers[self.objectives[0]]
+        offer = self.offered.offers[self.wanted.objectives[0]]
         return buy(offer, self.solver, max(LEAST_SECONDS, self.seconds_left))
 
     def about(self, **changes: object) -> Self:
@@ -368,25 +357,19 @@ class ServingQuestion(Question[Problem, Build]):
         )
 
     @property
-    def objectives(self) -> tuple[Objective, ...]:
-        """What is best, and by what else a plan is told of the same units."""
-        own = self.problem.objective
-        if not self._shares_units:
-            return (own,)
-        return own, *(each for each in TOLD if each != own)
+    def wanted(self) -> Wanted:
+        """What is best, by what else a plan is told of the same units, and builds.
 
-    @property
-    def alternatives_listed(self) -> int:
-        """Twice as many as are told: some are the same purchase."""
-        return 2 * self.problem.top if self.is_told else 0
+        Twice as many of these as are told: some are the same purchase.
+        """
+        own, others = self.problem.objective, TOLD if self._shares_units else ()
+        objectives = own, *(each for each in others if each != own)
+        builds = 2 * self.problem.top if self.is_told else 0
+        return Wanted(self.limits, objectives, builds)
 
     def bought(self, purchase: Purchase) -> Build:
         """Lay a purchase out."""
-        return self.build(purchase.counts)
-
-    def build(self, counts: Counts) -> Build:
-        """Lay out so many of each unit."""
-        return build(self.found, self.problem, self.limits, counts)
+        return build(self.found, self.problem, self.limits, purchase.counts)
 
     @cached_property
     def without_target(self) -> ServingQuestion:
@@ -453,20 +436,13 @@ def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:
     bought = [(each, each.buy().counts) for each in questions]
     laid = lay_out_together(
         [
-            (each.found, each.problem, each.limits, [counts])
+            (each.found, each.problem, each.limits, [counts] if counts else [])
             for each, counts in bought
-            if counts
         ]
     )
-    builds = iter(laid)
-    best: list[Build | None] = []
-    for _, counts in bought:
-        if not counts:
-            best.append(None)
-            continue
-        (chosen,) = next(builds)
-        check(chosen.broken)
-        best.append(chosen)
+    best = [next(iter(builds), None) for builds in laid]
+    for each in filter(None, best):
+        check(each.broken)
     return best
 
 
@@ -511,15 +487,10 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
         return purchase.cut()
 
     @property
-    def objectives(self) -> tuple[Objective, ...]:
-        """The cheapest cluster, or the fastest."""
+    def wanted(self) -> Wanted:
+        """The cheapest cluster, or the fastest; the best of each accelerator beside."""
         fastest = self.problem.objective == "throughput"
-        return ("latency",) if fastest else ("cheapest",)
-
-    @property
-    def alternatives_listed(self) -> int:
-        """All: the best of each accelerator are told."""
-        return EVERY
+        return Wanted(self.limits, ["latency" if fastest else "cheapest"], EVERY)
 
     def bought(self, purchase: Purchase) -> TrainingBuild:
         """Lay the run out on what was bought."""
