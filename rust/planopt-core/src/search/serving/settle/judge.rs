@@ -469,13 +469,14 @@ fn at(arrivals: &Arrivals, rate: f64, one_of: f64) -> Arrivals {
 
 #[cfg(test)]
 mod tests {
-    use super::at;
+    use super::{FINAL_OF_REPLICA, FINAL_REQUESTS, Judge, LatencyGoal, Verdict, at};
     use crate::catalog::RequestOverhead;
-    use crate::load::{Arrivals, Lengths, Load, Sizes};
+    use crate::course::Course;
+    use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes, Statistic};
     use crate::serving::engine::{
-        AffineStep, EngineLimits, Objectives, Pool, Random, Run, simulate,
+        AffineStep, EngineLimits, Objectives, Pool, Random, Run, Traffic, simulate,
     };
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     /// The time to the first token at p95 of servers that take a second on average.
     fn p95(replicas: u32, arrivals: Arrivals) -> f64 {
@@ -546,6 +547,53 @@ mod tests {
             let one = p95(1, at(&of_all, 0.7, one_of));
             let off = (one / weighted - 1.0).abs();
             assert!(off < 0.06, "{one} for {weighted}, {in_all}");
+        }
+    }
+
+    #[test]
+    fn each_of_many_replicas_has_enough_requests_in_the_final_run() {
+        let step = AffineStep {
+            per_prefill_token: 1e-4,
+            ..AffineStep::default()
+        };
+        let limits = EngineLimits::default();
+        let load = Load {
+            arrivals: Arrivals::Poisson { per_second: 1.0 },
+            sizes: Sizes::Independent {
+                prompt: Lengths::Fixed { tokens: 10 },
+                output: Lengths::Fixed { tokens: 1 },
+            },
+            prefix_hit_rate: 0.0,
+            sessions: None,
+        };
+        let goal = LatencyGoal {
+            at: Statistic::Percentile(0.95),
+            ttft: Some(1.0),
+            tpot: None,
+            traffic: Traffic::of(&load),
+            long_prompt: None,
+            output: 1.0,
+            at_random: true,
+            asked: 10.0,
+            arrival_cv: None,
+            engine: EngineOptions::default(),
+        };
+        let course = Course::default();
+        let judge = Judge {
+            load: &load,
+            goal: &goal,
+            overhead: RequestOverhead::default(),
+            is_brief: false,
+            course: &course,
+            requests: AtomicU64::new(0),
+        };
+        for replicas in [1_u32, 8, 20] {
+            judge.requests.store(0, Ordering::Relaxed);
+            let (verdict, _) = judge.last(&step, limits, (replicas, 0.5), 1e3);
+            assert_eq!(verdict, Verdict::Good);
+            let [short, _] = FINAL_REQUESTS;
+            let least = short.max(FINAL_OF_REPLICA * u64::from(replicas));
+            assert_eq!(judge.requests.load(Ordering::Relaxed), least);
         }
     }
 }
