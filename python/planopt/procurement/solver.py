@@ -129,9 +129,11 @@ class Solver:
 
     It has a session of its own: Ctrl-C reaches the parent alone, which passes it on.
     Construction does not wait for it, so it loads OR-Tools while the parent works.
+    Threads that ask it at the same time are answered one after the other.
     """
 
     def __init__(self) -> None:
+        self._turn = threading.Lock()
         self._start()
 
     def __enter__(self) -> Self:
@@ -174,7 +176,9 @@ class Solver:
         }
         line = msgspec.json.encode(request) + b"\n"
         try:
-            return self._ask(line, time.monotonic() + time_limit + OVERTIME_SECONDS)
+            with self._turn:
+                late = time.monotonic() + time_limit + OVERTIME_SECONDS
+                return self._ask(line, late)
         except KeyboardInterrupt:
             raise SolveInterrupted(self._last_word()) from None
 

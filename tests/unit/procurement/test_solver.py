@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
@@ -66,6 +67,16 @@ def test_branch_and_cut_claims_no_proof(solver: Solver) -> None:
     assert (outcome.objective, outcome.bound) == (34, None)
     impossible = solver.solve(IMPOSSIBLE, 10, effort=Effort(method="branch-and-cut"))
     assert impossible.status == "infeasible"
+
+
+def test_threads_are_each_told_their_own_answer(solver: Solver) -> None:
+    def solved(users: int) -> int | None:
+        model = Model((99,), (Row("users", (1,), lower=users),), (1,))
+        return solver.solve(model, 10).objective
+
+    asked = range(1, 41)
+    with ThreadPoolExecutor(4) as threads:
+        assert [*threads.map(solved, asked)] == [*asked]
 
 
 def test_who_was_stopped_solves_no_more() -> None:
