@@ -105,6 +105,9 @@ pub struct RunRequest {
     pub ttft_seconds: Option<f64>,
     /// Time per output token, at most.
     pub tpot_seconds: Option<f64>,
+    /// Share of requests that may break either, where nothing else is asked.
+    #[serde(skip)]
+    pub most_late: Option<f64>,
 }
 
 /// Requests of a simulation, at most: their latencies are all kept.
@@ -220,6 +223,12 @@ pub fn held_to(
     stop: &AtomicBool,
 ) -> Result<usize, Vec<Diagnostic>> {
     let mut runs = request.runs.clone();
+    for run in &mut runs {
+        run.run.most_late = match request.at {
+            Statistic::Percentile(share) => Some(1.0 - share),
+            Statistic::Mean => None,
+        };
+    }
     let (mut held, mut beyond) = (0, request.slower.len());
     while held < beyond {
         let middle = held.midpoint(beyond);
@@ -417,6 +426,7 @@ impl SimulateServing {
             objectives: Objectives {
                 ttft_seconds: self.run.ttft_seconds,
                 tpot_seconds: self.run.tpot_seconds,
+                most_late: self.run.most_late,
             },
         })
     }

@@ -618,6 +618,7 @@ fn a_percentile_of_tokens_is_of_who_got_tokens_behind_the_first() {
         objectives: Objectives {
             ttft_seconds: None,
             tpot_seconds: Some(tpot),
+            most_late: None,
         },
         ..run(4000)
     };
@@ -630,6 +631,29 @@ fn a_percentile_of_tokens_is_of_who_got_tokens_behind_the_first() {
     assert!(of_all < 0.25, "{of_all}");
     assert!(late(seen.tpot_seconds.p95).0 <= 0.05);
     assert!(late(0.99 * seen.tpot_seconds.p95).0 >= 0.05);
+}
+
+#[test]
+fn a_run_of_which_only_that_is_asked_ends_once_too_many_are_late() {
+    let load = busy_load(1.0);
+    let asked = |ttft, most_late| {
+        let run = Run {
+            objectives: Objectives {
+                ttft_seconds: Some(ttft),
+                tpot_seconds: None,
+                most_late,
+            },
+            ..run(4000)
+        };
+        on_one(&STEP, EngineLimits::default(), &load, run)
+    };
+    let seen = asked(1.0, None).ttft_seconds;
+    let (held, late) = (1.001 * seen.p95, 0.999 * seen.p90);
+    assert_eq!(asked(held, Some(0.05)), asked(held, None));
+    let (cut, whole) = (asked(late, Some(0.05)), asked(late, None));
+    assert!(whole.slo_violation.ttft.mean > 0.05);
+    assert!(cut.slo_violation.ttft.mean > 0.05);
+    assert!(cut.requests < 3_500, "{}", cut.requests);
 }
 
 #[test]

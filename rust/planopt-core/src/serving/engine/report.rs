@@ -41,6 +41,9 @@ pub struct Objectives {
     pub ttft_seconds: Option<f64>,
     /// Time per output token, at most.
     pub tpot_seconds: Option<f64>,
+    /// Share of requests that may break either, where nothing but that is asked: once more have for
+    /// certain, the run ends.
+    pub most_late: Option<f64>,
 }
 
 /// What a simulated load came to.
@@ -139,6 +142,9 @@ pub(super) struct Measured {
     refused: u64,
     first_arrival: f64,
     last_answer: f64,
+    objectives: Objectives,
+    /// How many broke each promise.
+    late: [u64; 2],
 }
 
 /// One measured request.
@@ -157,8 +163,9 @@ pub(super) struct Sample {
 }
 
 impl Measured {
-    pub(super) fn new(requests: usize) -> Self {
+    pub(super) fn new(requests: usize, objectives: Objectives) -> Self {
         Self {
+            objectives,
             ttft: vec![f64::NAN; requests],
             tpot: vec![f64::NAN; requests],
             first_arrival: f64::INFINITY,
@@ -171,11 +178,26 @@ impl Measured {
         self.answered + self.refused
     }
 
+    /// Whether nothing more has to be known of it.
+    pub(super) fn is_enough(&self) -> bool {
+        let all = self.ttft.len() as u64;
+        let are_late = |share: f64| {
+            self.late
+                .into_iter()
+                .any(|late| real(late) > share * real(all))
+        };
+        self.known() >= all || self.objectives.most_late.is_some_and(are_late)
+    }
+
     pub(super) fn add(&mut self, sample: Sample) {
         let behind = f64::from(sample.output) - 1.0;
-        self.ttft[sample.place] = sample.first_token - sample.arrival;
+        let (ttft, most) = (sample.first_token - sample.arrival, self.objectives);
+        self.ttft[sample.place] = ttft;
+        self.late[0] += u64::from(is_late(ttft, most.ttft_seconds));
         if behind > 0.0 {
-            self.tpot[sample.place] = (sample.end - sample.first_token) / behind;
+            let tpot = (sample.end - sample.first_token) / behind;
+            self.tpot[sample.place] = tpot;
+            self.late[1] += u64::from(is_late(tpot, most.tpot_seconds));
         }
         self.tokens += f64::from(sample.output);
         self.prompts += f64::from(sample.prompt);
@@ -206,14 +228,14 @@ impl Measured {
     }
 
     /// Latencies, rates and what was late; what the engines know is left to be filled in.
-    pub(super) fn report(&self, rates: Rates, objectives: Objectives) -> LoadReport {
+    pub(super) fn report(&self, rates: Rates) -> LoadReport {
         if self.answered == 0 {
             return LoadReport {
                 refused: self.refused,
                 ..LoadReport::default()
             };
         }
-        let slo_violation = self.slo_violation(objectives);
+        let slo_violation = self.slo_violation();
         LoadReport {
             ttft_seconds: latency(&self.ttft),
             tpot_seconds: latency(&self.tpot),
@@ -232,10 +254,8 @@ impl Measured {
     }
 
     /// Who waited for too long; of whom nothing is known, as the run was stopped, is left out.
-    fn slo_violation(&self, objectives: Objectives) -> SloViolation {
-        let is_late = |seconds: f64, most: Option<f64>| {
-            seconds.is_infinite() || most.is_some_and(|most| seconds > most)
-        };
+    fn slo_violation(&self) -> SloViolation {
+        let objectives = self.objectives;
         let known: Vec<(bool, Option<bool>)> = (self.ttft.iter().zip(&self.tpot))
             .filter(|(ttft, _)| !ttft.is_nan())
             .map(|(ttft, tpot)| {
@@ -253,6 +273,10 @@ impl Measured {
             any: share(&known, |late| late.0 || late.1 == Some(true)),
         }
     }
+}
+
+fn is_late(seconds: f64, most: Option<f64>) -> bool {
+    seconds.is_infinite() || most.is_some_and(|most| seconds > most)
 }
 
 fn share<T: Copy>(all: &[T], of: impl Fn(T) -> bool) -> Share {

@@ -257,7 +257,10 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
             window: Window::new(run.warm_up.max(source.spread_users()), run.requests),
             source,
             run,
-            measured: Measured::new(usize::try_from(run.requests).unwrap_or(usize::MAX)),
+            measured: Measured::new(
+                usize::try_from(run.requests).unwrap_or(usize::MAX),
+                run.objectives,
+            ),
         }
     }
 
@@ -266,7 +269,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
         let mut now = 0.0;
         let mut until_look = EVENTS_BETWEEN_LOOKS;
         let mut interrupted = false;
-        while self.measured.known() < self.run.requests {
+        while !self.measured.is_enough() {
             until_look -= 1;
             if until_look == 0 {
                 until_look = EVENTS_BETWEEN_LOOKS;
@@ -510,7 +513,7 @@ impl<'a, P: StepTime, D: StepTime> Simulation<'a, P, D> {
             sessions_ended: self.source.talks().map_or(0, Talks::ended),
             interrupted,
             overloaded: offered.is_some() && self.window.falls_behind(),
-            ..self.measured.report(rates, self.run.objectives)
+            ..self.measured.report(rates)
         }
     }
 }

@@ -439,6 +439,7 @@ pub(in crate::search::serving) fn look_of(
         objectives: Objectives {
             ttft_seconds: goal.ttft,
             tpot_seconds: goal.tpot,
+            most_late: None,
         },
     }
 }
