@@ -230,12 +230,17 @@ class Fleet:
 
     def asking(self, streams: Collection[int]) -> Fleet:
         """Return the same question with only some of its demands."""
-        nothing = tuple(() for _ in self.periods)
         kept = (
-            each if place in streams else replace(each, periods=nothing)
+            each if place in streams else self._silent[place]
             for place, each in enumerate(self.streams)
         )
         return replace(self, streams=tuple(kept))
+
+    @cached_property
+    def _silent(self) -> list[Stream]:
+        """Its demands without any: made once, for a part asks nothing of all others."""
+        nothing = tuple(() for _ in self.periods)
+        return [replace(each, periods=nothing) for each in self.streams]
 
 
 Columns: TypeAlias = tuple[list[int], list[int], list[int], list[list[int]]]
