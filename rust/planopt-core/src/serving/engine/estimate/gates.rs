@@ -88,3 +88,27 @@ fn nobody(rate: f64, mean: f64, variance: f64) -> f64 {
         (-rate * mean).exp()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Gates;
+
+    #[test]
+    fn the_more_places_there_are_the_longer_is_read() {
+        let gates = Gates {
+            rate: 2.0,
+            each: 0.1,
+            loss: 0.05,
+            busy: 0.2,
+            usual: 0.15,
+            following: 0.5,
+        };
+        let all = gates.seconds_after(3.0, f64::INFINITY);
+        let mut before = 0.0;
+        for room in [1.0, 2.0, 8.0, 32.0] {
+            let seconds = gates.seconds_after(3.0, room);
+            assert!(before < seconds && seconds < all, "{seconds} of {all}");
+            before = seconds;
+        }
+    }
+}
