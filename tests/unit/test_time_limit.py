@@ -15,7 +15,7 @@ import planopt
 from planopt.catalog.open import open_catalog
 from planopt.errors import InputError
 from planopt.options import Asked, Edit
-from planopt.planning import pools, settle
+from planopt.planning import pools, risk, settle
 from planopt.planning.pipeline import Serving
 from planopt.planning.question import ServingQuestion, TrainingQuestion
 from planopt.procurement.problem import Purchase
@@ -222,3 +222,24 @@ def test_hundreds_of_replicas_are_not_simulated_once_the_clock_has_ended(
     purchase = Purchase("feasible", counts={0: 1})
     with pytest.raises(Judged) if is_run else nullcontext():
         assert settle._unproven(question, purchase) is None
+
+
+@pytest.mark.parametrize(("replicas", "is_run"), [(64, True), (65, False)])
+def test_how_slow_hundreds_of_replicas_may_be_is_not_asked_late(
+    monkeypatch: pytest.MonkeyPatch, *, replicas: int, is_run: bool
+) -> None:
+    """A thousand of them took 55 seconds beside a plan that the clock had cut."""
+
+    class Asked(Exception):
+        pass
+
+    def asked(*_: object) -> None:
+        raise Asked
+
+    monkeypatch.setattr(risk, "chance", asked)
+    chosen: Any = SimpleNamespace(deployments=[SimpleNamespace(replicas=replicas)])
+    problem = SimpleNamespace(percentile="p95", target=8.0, slower={})
+    question: Any = SimpleNamespace(seconds_left=0.0, problem=problem)
+    kind: Any = SimpleNamespace(accelerator="h100-sxm")
+    with pytest.raises(Asked) if is_run else nullcontext():
+        assert risk.served_to(question, chosen, kind) is None

@@ -34,7 +34,7 @@ from planopt.documents.plan import Plan, TrainingPlan
 from planopt.documents.training import TrainingCandidate, TrainingDeployment
 from planopt.planning.alternatives import is_within
 from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
-from planopt.planning.settle import runs_on
+from planopt.planning.settle import is_too_late_for, runs_on
 from planopt.serving.build import Build
 from planopt.serving.load import held_to
 from planopt.training.build import TrainingBuild
@@ -102,8 +102,10 @@ def _of_steps(question: ServingQuestion, chosen: Build, kind: Kind) -> Iterator[
         yield chosen.tokens_per_second_left / problem.throughput
 
 
-def _of_load(question: ServingQuestion, chosen: Build, kind: Kind) -> float:
+def _of_load(question: ServingQuestion, chosen: Build, kind: Kind) -> float | None:
     """Simulate the load with longer steps, from what is shown to hold on."""
+    if is_too_late_for(chosen, question.seconds_left):
+        return None
     problem = question.problem
     judged = problem.slower.get(kind.accelerator, 1.0)
     chances = _halved(chance(kind, judged), MOST_CERTAIN, HALVINGS)
