@@ -204,42 +204,42 @@ def test_a_run_asks_for_no_more_changes_once_the_time_is_over(
     assert names >= {"deadline", "power", "accelerators"}
 
 
-@pytest.mark.parametrize(("replicas", "is_run"), [(64, True), (65, False)])
+class Run(Exception):
+    """Raised where something would be simulated."""
+
+
+def run(*_: object) -> None:
+    raise Run
+
+
+MANY = pytest.mark.parametrize(
+    ("replicas", "seconds", "is_run"),
+    [(64, 0.0, True), (65, 0.0, False), (128, 1.0, True), (129, 1.0, False)],
+)
+
+
+@MANY
 def test_hundreds_of_replicas_are_not_simulated_once_the_clock_has_ended(
-    monkeypatch: pytest.MonkeyPatch, *, replicas: int, is_run: bool
+    monkeypatch: pytest.MonkeyPatch, *, replicas: int, seconds: float, is_run: bool
 ) -> None:
     """A thousand of them took 84 seconds of a limit of ten."""
-
-    class Judged(Exception):
-        pass
-
-    def judged(_: object) -> None:
-        raise Judged
-
-    monkeypatch.setattr(settle, "judged", judged)
+    monkeypatch.setattr(settle, "judged", run)
     bought = SimpleNamespace(deployments=[SimpleNamespace(replicas=replicas)])
-    question: Any = SimpleNamespace(seconds_left=0.0, bought=lambda _: bought)
+    question: Any = SimpleNamespace(seconds_left=seconds, bought=lambda _: bought)
     purchase = Purchase("feasible", counts={0: 1})
-    with pytest.raises(Judged) if is_run else nullcontext():
+    with pytest.raises(Run) if is_run else nullcontext():
         assert settle._unproven(question, purchase) is None
 
 
-@pytest.mark.parametrize(("replicas", "is_run"), [(64, True), (65, False)])
+@MANY
 def test_how_slow_hundreds_of_replicas_may_be_is_not_asked_late(
-    monkeypatch: pytest.MonkeyPatch, *, replicas: int, is_run: bool
+    monkeypatch: pytest.MonkeyPatch, *, replicas: int, seconds: float, is_run: bool
 ) -> None:
     """A thousand of them took 55 seconds beside a plan that the clock had cut."""
-
-    class Asked(Exception):
-        pass
-
-    def asked(*_: object) -> None:
-        raise Asked
-
-    monkeypatch.setattr(risk, "chance", asked)
+    monkeypatch.setattr(risk, "chance", run)
     chosen: Any = SimpleNamespace(deployments=[SimpleNamespace(replicas=replicas)])
     problem = SimpleNamespace(percentile="p95", target=8.0, slower={})
-    question: Any = SimpleNamespace(seconds_left=0.0, problem=problem)
+    question: Any = SimpleNamespace(seconds_left=seconds, problem=problem)
     kind: Any = SimpleNamespace(accelerator="h100-sxm")
-    with pytest.raises(Asked) if is_run else nullcontext():
+    with pytest.raises(Run) if is_run else nullcontext():
         assert risk.served_to(question, chosen, kind) is None

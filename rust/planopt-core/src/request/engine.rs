@@ -13,9 +13,9 @@ use crate::hardware::{HardwareSpec, Nics};
 use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes, Statistic};
 use crate::parallel::{Batching, Pins, Rejection};
 use crate::serving::engine::{
-    AffineStep, EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool, Remembered,
-    ReplicaSteps, Run, SessionsKept, StepTime, Traffic, Transfer, limits, of_sessions, simulate,
-    simulate_disaggregated,
+    AffineStep, CONFIDENCE_95, EngineLimits, Estimate, Estimator, LoadReport, Objectives, Pool,
+    Remembered, ReplicaSteps, Run, SessionsKept, StepTime, Traffic, Transfer, limits, of_sessions,
+    simulate, simulate_disaggregated,
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
@@ -252,9 +252,6 @@ pub fn held_to(
     Ok(held)
 }
 
-/// Standard errors above which a normal variable is in 5 % of cases.
-const ONE_SIDED: f64 = 1.645;
-
 impl RunRequest {
     /// Whether a report keeps what is promised: no more are late than may be, for certain, or the mean is
     /// not.
@@ -269,7 +266,7 @@ impl RunRequest {
             _ if report.overloaded => false,
             (Some(most), Statistic::Mean) => came.mean / most <= 1.0,
             (Some(_), Statistic::Percentile(share)) => {
-                late.mean + ONE_SIDED * late.error <= 1.0 - share
+                late.mean + CONFIDENCE_95 * late.error <= 1.0 - share
             }
         })
     }

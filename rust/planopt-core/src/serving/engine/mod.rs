@@ -40,7 +40,7 @@ pub use self::prefixes::{Found, Prefixes, Stretch};
 pub(crate) use self::random::Random;
 pub use self::remembered::Remembered;
 pub use self::replica::{ReplicaSteps, limits};
-pub use self::report::{Latency, LoadReport, Objectives, Share, SloViolation};
+pub use self::report::{CONFIDENCE_95, Latency, LoadReport, Objectives, Share, SloViolation};
 pub use self::reuse::Keeping;
 pub use self::sessions::{SessionsKept, Turns};
 pub use self::simulate::{Pool, Run, simulate, simulate_disaggregated};

@@ -46,6 +46,9 @@ pub struct Objectives {
     pub most_late: Option<f64>,
 }
 
+/// Standard errors by which a share must be below what is allowed: 95 %, one-sided.
+pub const CONFIDENCE_95: f64 = 1.645;
+
 /// What a simulated load came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LoadReport {

@@ -10,7 +10,7 @@ use crate::quantity::real;
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::latency::whole;
 use crate::serving::engine::{
-    EngineLimits, LoadReport, Objectives, Pool, Run, Share, StepTime, simulate,
+    CONFIDENCE_95, EngineLimits, LoadReport, Objectives, Pool, Run, Share, StepTime, simulate,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -57,10 +57,6 @@ const TWO_SIGMA: f64 = 2.0;
 
 /// The same of a short look, whose errors are known less well.
 const FIVE_SIGMA: f64 = 5.0;
-
-/// Standard errors by which the last look and the final run must be below what is allowed: 95 %
-/// one-sided.
-const CONFIDENCE_95: f64 = 1.645;
 
 /// Least requests of a look that shows that a rate is held: this many, and so many times the
 /// requests in the engine, so many times those that come while one may wait.
@@ -479,25 +475,36 @@ mod tests {
     };
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-    /// The time to the first token at p95 of servers that take a second on average.
-    fn p95(replicas: u32, arrivals: Arrivals) -> f64 {
-        let step = AffineStep {
-            per_prefill_token: 1e-4,
-            ..AffineStep::default()
-        };
-        let limits = EngineLimits {
-            max_sequences: 1,
-            ..EngineLimits::default()
-        };
-        let load = Load {
+    /// Prompts of a second on average, or as much of it as ten thousand tokens.
+    const STEP: AffineStep = AffineStep {
+        fixed: 0.0,
+        per_prefill_token: 1e-4,
+        per_prefill_token_context: 0.0,
+        per_sequence: 0.0,
+        per_cached_token: 0.0,
+        stages: 1.0,
+    };
+
+    /// Prompts whose first token is the answer.
+    fn read(arrivals: Arrivals, prompt: Lengths) -> Load {
+        Load {
             arrivals,
             sizes: Sizes::Independent {
-                prompt: Lengths::Exponential { mean: 1e4 },
+                prompt,
                 output: Lengths::Fixed { tokens: 1 },
             },
             prefix_hit_rate: 0.0,
             sessions: None,
+        }
+    }
+
+    /// The time to the first token at p95 of servers that take a second on average.
+    fn p95(replicas: u32, arrivals: Arrivals) -> f64 {
+        let limits = EngineLimits {
+            max_sequences: 1,
+            ..EngineLimits::default()
         };
+        let load = read(arrivals, Lengths::Exponential { mean: 1e4 });
         let run = Run {
             seed: 1,
             warm_up: 10_000,
@@ -509,7 +516,7 @@ mod tests {
         let pool = Pool {
             replicas,
             limits,
-            step: &step,
+            step: &STEP,
         };
         simulate(&pool, &load, run, &AtomicBool::new(false))
             .ttft_seconds
@@ -553,20 +560,9 @@ mod tests {
 
     #[test]
     fn each_of_many_replicas_has_enough_requests_in_the_final_run() {
-        let step = AffineStep {
-            per_prefill_token: 1e-4,
-            ..AffineStep::default()
-        };
         let limits = EngineLimits::default();
-        let load = Load {
-            arrivals: Arrivals::Poisson { per_second: 1.0 },
-            sizes: Sizes::Independent {
-                prompt: Lengths::Fixed { tokens: 10 },
-                output: Lengths::Fixed { tokens: 1 },
-            },
-            prefix_hit_rate: 0.0,
-            sessions: None,
-        };
+        let arrivals = Arrivals::Poisson { per_second: 1.0 };
+        let load = read(arrivals, Lengths::Fixed { tokens: 10 });
         let goal = LatencyGoal {
             at: Statistic::Percentile(0.95),
             ttft: Some(1.0),
@@ -590,7 +586,7 @@ mod tests {
         };
         for replicas in [1_u32, 8, 20] {
             judge.requests.store(0, Ordering::Relaxed);
-            let (verdict, _) = judge.last(&step, limits, (replicas, 0.5), 1e3);
+            let (verdict, _) = judge.last(&STEP, limits, (replicas, 0.5), 1e3);
             assert_eq!(verdict, Verdict::Good);
             let [short, _] = FINAL_REQUESTS;
             let least = short.max(FINAL_OF_REPLICA * u64::from(replicas));
