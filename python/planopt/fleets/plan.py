@@ -203,7 +203,7 @@ class _Planning:
             confidence=share(self.request.confidence),
             assumed=self._assumed(),
             assumptions=self.request.assumptions,
-            stages=answer.stages,
+            stages=tuple(answer.stages),
             search=self._timed(search),
             warnings=_warnings(answer),
         )

@@ -456,10 +456,9 @@ class Mix(Programme):
             for period in fleet.periods
         ]
         most = max(sum(self.uppers[copies] for copies in each) for each in at_work)
-        held = []
+        acquired = self.acquisitions(kit, most)
+        self._acquired |= acquired
         for period in fleet.periods:
-            one = Purchase(acquired={(kit, period): 1})
-            held.append(self.choice(most, one))
-            self._acquired[kit, period] = held[-1]
             if at_work[period]:
+                held = [acquired[kit, sooner] for sooner in range(period + 1)]
                 self.hosts(kit, held, at_work[period])

@@ -27,9 +27,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -39,7 +39,13 @@ from planopt.fleets.cover import Cover, Master, covers_of, generate, single_cove
 from planopt.fleets.periods import settle_periods
 from planopt.fleets.problem import Fleet, Purchase, cost_cents, shortfalls, total
 from planopt.fleets.programme import Mix, Programme, Selection
-from planopt.procurement.solver import Effort, Outcome, SolveInterrupted, Solver
+from planopt.procurement.solver import (
+    Effort,
+    Outcome,
+    SolveInterrupted,
+    Solver,
+    Status,
+)
 from planopt.units import CENTS
 
 QUARTERS = 4  # Parts that a demand is divided into where two shapes share it
@@ -69,21 +75,34 @@ share of the time limit, in CP-SAT's deterministic seconds, of which one takes o
 two seconds of a core. Together with the mixes near at hand they come to all of it."""
 ROUNDS = round((1 - TWO_SHAPES - WHOLE - NEAREST) / NEAR)
 
-Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unknown"]
 
-
-@dataclass(frozen=True)
+@dataclass
 class Answer:
-    """The best purchase that was found."""
+    """The best purchase that was found until now."""
 
-    status: Status
-    """Proven best of all mixes; best so far; proven that there is none; neither."""
     purchase: Purchase | None = None
     cost_cents: int | None = None
     bound_cents: int | None = None  # What none costs less than
+    is_proven: bool = False
+    """Whether the mix of all is proven: of several that cost the least, always its."""
+    is_impossible: bool = False
     by_the_clock: bool = False
     """Whether time ended the search: a faster machine may come to another answer."""
-    stages: tuple[StageNote, ...] = ()  # How it was found
+    stages: list[StageNote] = field(default_factory=list)  # How it was found
+
+    @property
+    def status(self) -> Status:
+        """Proven best of all mixes; best so far; proven that there is none; neither."""
+        if self.purchase is not None:
+            is_best = self.bound_cents == self.cost_cents
+            return "optimal" if is_best else "feasible"
+        return "infeasible" if self.is_impossible else "unknown"
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to be found."""
+        met = self.bound_cents is not None and self.bound_cents == self.cost_cents
+        return self.is_proven or self.is_impossible or met
 
     @property
     def gap(self) -> float | None:
@@ -120,8 +139,8 @@ def solve(
     try:
         search.run(solvers)
     except KeyboardInterrupt:
-        raise StagesInterrupted(search.answer()) from None
-    return search.answer()
+        raise StagesInterrupted(search.known) from None
+    return search.known
 
 
 class _Search:
@@ -130,37 +149,12 @@ class _Search:
     def __init__(
         self, fleet: Fleet, time_limit: float, progress: Progress | None
     ) -> None:
+        self.known = Answer()
         self._fleet = fleet
         self._progress = progress
         self._time_limit = time_limit
         self._deadline = time.monotonic() + time_limit
-        self._best: Purchase | None = None
-        self._cost: int | None = None
-        self._bound: int | None = None
-        self._proven: Purchase | None = None
-        self._impossible = False
-        self._by_the_clock = False
-        self._stages: list[StageNote] = []
         self._lock = threading.Lock()
-
-    def answer(self) -> Answer:
-        """Tell what is known."""
-        status: Status = "unknown"
-        if self._proven is not None:
-            # Of several that cost the least, always this one.
-            self._best = self._proven
-        if self._best is not None:
-            status = "optimal" if self._bound == self._cost else "feasible"
-        elif self._impossible:
-            status = "infeasible"
-        return Answer(
-            status,
-            self._best,
-            self._cost,
-            self._bound,
-            self._by_the_clock,
-            tuple(self._stages),
-        )
 
     def run(self, solvers: Sequence[Solver]) -> None:
         """Go through the stages."""
@@ -169,7 +163,7 @@ class _Search:
         if not many:
             self._select(solvers[0])
         covers: Sequence[Cover] = ()
-        if many or (self._best is not None and len(self._fleet.periods) > 1):
+        if many or (self.known.purchase is not None and len(self._fleet.periods) > 1):
             covers = self._generate(solvers[0])
         if many:
             covers = ()
@@ -189,14 +183,15 @@ class _Search:
         """Choose among generated covers; their prices prove a bound."""
         started = time.monotonic()
         deadline = started + GENERATING * self._time_limit
-        known = [] if self._best is None else [*covers_of(self._fleet, self._best)]
+        best = self.known.purchase
+        known = [] if best is None else [*covers_of(self._fleet, best)]
         if len(self._fleet.periods) == 1:
             known += single_covers(self._fleet)
         covers = generate(self._fleet, solver, known, deadline)
-        self._by_the_clock |= covers.by_the_clock
+        self.known.by_the_clock |= covers.by_the_clock
         self._raise_bound(covers.bound_cents)
         seconds = time.monotonic() - started
-        self._note("prices", "unknown", None, self._bound, seconds)
+        self._note("prices", "unknown", None, self.known.bound_cents, seconds)
         choosing = Effort(method="branch-and-cut")
         self._solve(solver, "covers", covers.master, choosing, share=CHOOSING)
         return covers.master.covers
@@ -209,7 +204,7 @@ class _Search:
         deadline = started + SETTLING * max(0.0, self._deadline - started)
         effort = Effort(work=SETTLED * self._time_limit, relaxing=True)
         settled = settle_periods(self._fleet, solver, covers, deadline, effort)
-        self._by_the_clock |= time.monotonic() >= deadline
+        self.known.by_the_clock |= time.monotonic() >= deadline
         self._raise_bound(settled.bound_cents)
         seconds = time.monotonic() - started
         self._note("periods", "unknown", None, settled.bound_cents, seconds)
@@ -227,12 +222,12 @@ class _Search:
         for number, part in enumerate(parts, start=1):
             now = time.monotonic()
             left = self._deadline - now
-            if left <= 0 and self._best is not None:
-                self._by_the_clock = True
+            if left <= 0 and self.known.purchase is not None:
+                self.known.by_the_clock = True
                 return True
             search = _Search(part, self._time_limit / len(parts), None)
-            if self._best is not None:
-                search._keep_better(of_part(part, self._best))
+            if self.known.purchase is not None:
+                search._keep_better(of_part(part, self.known.purchase))
             searches.append(search)
             search._deadline = now + max(0.0, left) / (len(parts) - number + 1)
             try:
@@ -244,27 +239,25 @@ class _Search:
                 self._put_together(searches)
                 raise
             of = f"part {number} of {len(parts)}"
-            for stage in search._stages:
-                self._stages.append(replace(stage, name=f"{of}: {stage.name}"))
+            for stage in search.known.stages:
+                self.known.stages.append(replace(stage, name=f"{of}: {stage.name}"))
                 self._tell()
-        self._by_the_clock |= any(each._by_the_clock for each in searches)
-        self._impossible = any(each._impossible for each in searches)
-        bounds = [each._bound for each in searches]
+        self.known.by_the_clock |= any(each.known.by_the_clock for each in searches)
+        self.known.is_impossible = any(each.known.is_impossible for each in searches)
+        bounds = [each.known.bound_cents for each in searches]
         if None not in bounds:
             self._raise_bound(sum(each for each in bounds if each is not None))
-        return self._impossible or self._put_together(searches)
+        return self.known.is_impossible or self._put_together(searches)
 
     def _put_together(self, parts: Sequence[_Search]) -> bool:
         """Take what the parts buy for an answer, if it keeps the limits together."""
-        bought = [each.answer().purchase for each in parts]
+        bought = [each.known.purchase for each in parts]
         if None in bought:
             return False
         whole = total((each, 1) for each in bought if each is not None)
         if shortfalls(self._fleet, whole):
             return False
-        self._keep_better(whole)
-        if all(each._proven is not None for each in parts):
-            self._proven = whole
+        self._keep_better(whole, proven=all(each.known.is_proven for each in parts))
         return True
 
     def _mix(self, solvers: Sequence[Solver]) -> None:
@@ -272,22 +265,22 @@ class _Search:
 
         Until the proof, or until the work is done that the time limit is good for.
         """
-        if self._is_settled:
+        if self.known.is_settled:
             return
-        start = self._best
+        start = self.known.purchase
         if len(solvers) == 1:
             self._mix_all(solvers[0], start)
-            if not self._is_settled:
+            if not self.known.is_settled:
                 self._mix_near(solvers[0], start)
         else:
             self._mix_both(solvers, start)
         for done in range(1, ROUNDS + 1):
-            if self._is_settled:
+            if self.known.is_settled:
                 return
             if time.monotonic() >= self._deadline:
-                self._by_the_clock = True
+                self.known.by_the_clock = True
                 return
-            self._mix_near(solvers[0], self._best, done)
+            self._mix_near(solvers[0], self.known.purchase, done)
 
     def _mix_both(self, solvers: Sequence[Solver], start: Purchase | None) -> None:
         """Mix few and all templates at the same time."""
@@ -303,11 +296,6 @@ class _Search:
                 for solver in solvers:
                     solver.stop()
                 raise
-
-    @property
-    def _is_settled(self) -> bool:
-        met = self._bound is not None and self._bound == self._cost
-        return self._proven is not None or self._impossible or met
 
     def _mix_near(self, solver: Solver, start: Purchase | None, done: int = 0) -> None:
         """Mix few templates: in each round twice as many, around the best so far."""
@@ -326,13 +314,14 @@ class _Search:
         outcome = self._solve(solver, "mix of all", free, self._work(WHOLE), hint)
         if outcome.bound is not None:
             self._raise_bound(outcome.bound)
-        self._impossible = outcome.status == "infeasible"
+        self.known.is_impossible = outcome.status == "infeasible"
         if outcome.status == "optimal":
-            self._proven = free.purchase(outcome.values)
+            self._keep_better(free.purchase(outcome.values), proven=True)
 
     def _raise_bound(self, bound: int) -> None:
         with self._lock:
-            self._bound = bound if self._bound is None else max(bound, self._bound)
+            known = self.known.bound_cents
+            self.known.bound_cents = bound if known is None else max(bound, known)
 
     def _work(self, share: float) -> Effort:
         return Effort(work=share * self._time_limit, relaxing=True)
@@ -357,7 +346,7 @@ class _Search:
         seconds = time.monotonic() - started
         with self._lock:
             unfinished = outcome.status in ("feasible", "unknown")
-            self._by_the_clock |= unfinished and seconds >= left
+            self.known.by_the_clock |= unfinished and seconds >= left
             self._note(name, outcome.status, outcome.objective, outcome.bound, seconds)
         return outcome
 
@@ -370,7 +359,7 @@ class _Search:
         seconds: float,
     ) -> None:
         """Note what a stage came to, of its own programme."""
-        self._stages.append(
+        self.known.stages.append(
             StageNote(
                 name=name,
                 status=status,
@@ -384,7 +373,7 @@ class _Search:
     def _tell(self) -> None:
         """Tell what is known."""
         if self._progress is not None:
-            self._progress(self.answer())
+            self._progress(self.known)
 
     def _keep(self, outcome: Outcome, stated: Programme) -> None:
         """Keep a solution that is better; what the solver says is added up again."""
@@ -397,15 +386,20 @@ class _Search:
             raise InternalError.of("E903", f"the solver's answer breaks {broken}")
         self._keep_better(purchase)
 
-    def _keep_better(self, purchase: Purchase) -> None:
+    def _keep_better(self, purchase: Purchase, *, proven: bool = False) -> None:
         """Keep what costs less; of equals, in whatever order, the first by spelling."""
-        cost = cost_cents(self._fleet, purchase)
+        cost, known = cost_cents(self._fleet, purchase), self.known
         with self._lock:
-            if self._cost is None or (cost, purchase.spelling) < (
-                self._cost,
-                self._best.spelling if self._best else (),
+            if known.is_proven:
+                return
+            if (
+                proven
+                or known.purchase is None
+                or (cost, purchase.spelling)
+                < (known.cost_cents, known.purchase.spelling)
             ):
-                self._best, self._cost = purchase, cost
+                known.purchase, known.cost_cents = purchase, cost
+            known.is_proven = proven
 
 
 def parts_of(fleet: Fleet) -> list[Fleet]:
