@@ -7,12 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import planopt
-from planopt.cli import main, questions
+from planopt.cli import build, main
 from planopt.cli.output import style_of
 from planopt.cli.progress import Progress
 from planopt.printable import printable, screened
@@ -22,9 +22,9 @@ from planopt.report.table import Table, shortened
 from planopt.steps import Step, Steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from planopt.report.table import Report
+    from planopt.cli.output import Answer
 
 HERE = Path(__file__).parent
 SMALL = ("--model", "llama-3.1-8b", "--accelerators", "rtx-4090,l40s,mi300x")
@@ -67,14 +67,16 @@ def asked(question: str, *more: str) -> dict[int, str]:
     """Ask once, and return what is shown at each width."""
     shown: dict[int, str] = {}
 
-    def show(document: object, render: Callable[[Any], Report], **_: object) -> None:
+    def show(answered: Answer, **_: object) -> None:
         for columns in WIDTHS:
             with pytest.MonkeyPatch.context() as patched:
                 patched.setenv("COLUMNS", str(columns))
-                shown[columns] = render(printable(document)).text(Style(colour=True))
+                report = answered.render(printable(answered.document))
+                assert not isinstance(report, str)
+                shown[columns] = report.text(Style(colour=True))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(questions, "show", show)
+        patched.setattr(build, "show", show)
         with pytest.raises(SystemExit) as left:
             main([*QUESTIONS[question], *more])
     assert left.value.code == question.startswith("infeasible")

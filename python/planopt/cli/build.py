@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
+from planopt.cli.output import Answer, show
+
 if TYPE_CHECKING:
     from planopt.options import Option
 
 _LISTED = ("accelerators", "hosts", "links", "networks", "models", "workloads")
 """What names are of that the catalog lists."""
 
-Body: TypeAlias = Callable[..., "int | None"]
-"""A command: gets what was given as keyword arguments, returns its exit code."""
+Body: TypeAlias = Callable[..., "Answer | None"]
+"""A command: gets what was given as keyword arguments, returns what it answers."""
 
 
 def argument(
@@ -47,7 +49,7 @@ class Command(TyperCommand):
     ) -> None:
         super().__init__(
             path.split()[-1],
-            callback=lambda **said: body(**self._given(said)),
+            callback=lambda **said: self._run(body, **self._given(said)),
             help=inspect.cleandoc(body.__doc__ or ""),
             rich_markup_mode=None,
             **settings,
@@ -66,6 +68,14 @@ class Command(TyperCommand):
                 _hidden(name, each) for each in options for name in each.hidden
             ]
         return super().get_params(ctx)
+
+    def _run(self, body: Body, *, json: bool = False, **given: object) -> int | None:
+        """Write what a command answers, and return its exit code."""
+        answered = body(**given)
+        if answered is None:
+            return None
+        show(answered, json=json)
+        return answered.code
 
     def _given(self, said: Mapping[str, Any]) -> dict[str, Any]:
         """Keep what was given; several values are a list."""

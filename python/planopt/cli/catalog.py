@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from planopt.catalog import KINDS
-from planopt.cli.output import show
+from planopt.cli.output import Answer
 from planopt.errors import InputError, meant
 from planopt.printable import printable
 
@@ -32,9 +32,7 @@ class Imports(TypedDict, total=False):
     force: bool
 
 
-def list_(
-    *, kind: str | None = None, json: bool = False, **options: "Unpack[Opened]"
-) -> None:
+def list_(*, kind: str | None = None, **options: "Unpack[Opened]") -> Answer:
     """List the entries of one kind, or of all.
 
     planopt catalog list accelerators
@@ -44,11 +42,10 @@ def list_(
 
     catalog = open_catalog(**options)
     kinds = KINDS if kind is None else (_known(kind),)
-    entries = {each: catalog.list(each) for each in kinds}
-    show(entries, render_catalog, json=json)
+    return Answer({each: catalog.list(each) for each in kinds}, render_catalog)
 
 
-def show_(*, names: list[str], json: bool = False, **options: "Unpack[Opened]") -> None:
+def show_(*, names: list[str], **options: "Unpack[Opened]") -> Answer:
     """Show an entry: every figure with its source.
 
     planopt catalog show h100-sxm
@@ -66,17 +63,12 @@ def show_(*, names: list[str], json: bool = False, **options: "Unpack[Opened]") 
     catalog = open_catalog(**options)
     *given, name = names
     kind = _known(given[0]) if given else _kind_of(catalog, name)
-    entry = catalog.show(kind, name)
-    show(entry, render_entry, json=json)
+    return Answer(catalog.show(kind, name), render_entry)
 
 
 def prices(
-    *,
-    condition: str = "new",
-    older: str | None = None,
-    json: bool = False,
-    **options: "Unpack[Opened]",
-) -> None:
+    *, condition: str = "new", older: str | None = None, **options: "Unpack[Opened]"
+) -> Answer:
     """Show how old the prices are that decide plans, and how well they are known.
 
     planopt catalog prices
@@ -86,7 +78,7 @@ def prices(
     from planopt.report.catalog import render_prices
 
     listed = price_list(open_catalog(**options), condition=condition, older=older)
-    show(listed, partial(render_prices, listing=older is not None), json=json)
+    return Answer(listed, partial(render_prices, listing=older is not None))
 
 
 def quotes(
@@ -94,9 +86,8 @@ def quotes(
     files: list[str],
     out: str | None = None,
     force: bool = False,
-    json: bool = False,
     **options: "Unpack[Opened]",
-) -> None:
+) -> Answer:
     """Compare a CSV of price quotes with the catalogs, line by line.
 
     planopt catalog quotes quotes.csv --out quoted
@@ -106,10 +97,10 @@ def quotes(
     from planopt.report.catalog import render_quotes
 
     found = read(files, open_catalog(**options), out=out, force=force)
-    show(found, partial(render_quotes, out=out and printable(out)), json=json)
+    return Answer(found, partial(render_quotes, out=out and printable(out)))
 
 
-def check(*, json: bool = False, **options: "Unpack[Opened]") -> None:
+def check(**options: "Unpack[Opened]") -> Answer:
     """Read every file, reporting every problem with its place.
 
     planopt catalog check --catalog my-catalog
@@ -117,7 +108,7 @@ def check(*, json: bool = False, **options: "Unpack[Opened]") -> None:
     from planopt.catalog.open import open_catalog
     from planopt.report.catalog import render_counts
 
-    show(open_catalog(**options).check(), render_counts, json=json)
+    return Answer(open_catalog(**options).check(), render_counts)
 
 
 def _known(kind: str) -> str:
@@ -153,31 +144,27 @@ def _kind_of(catalog: "Catalog", name: str) -> str:
 
 
 def import_skypilot(
-    *, files: list[str], out: str, json: bool = False, **options: "Unpack[Imports]"
-) -> None:
+    *, files: list[str], out: str, **options: "Unpack[Imports]"
+) -> Answer:
     """Import offers of SkyPilot's catalogs: aws/vms.csv and the like.
 
     planopt catalog import-skypilot aws/vms.csv --out offers
     """
     from planopt.catalog.imports import import_skypilot as read
 
-    _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
+    return _imported(read([*map(Path, files)], Path(out), **options), out)
 
 
 def import_dstack(
-    *,
-    files: Sequence[str] = (),
-    out: str,
-    json: bool = False,
-    **options: "Unpack[Imports]",
-) -> None:
+    *, files: Sequence[str] = (), out: str, **options: "Unpack[Imports]"
+) -> Answer:
     """Import offers of dstack's gpuhunt: its CSV files, or the package itself.
 
     planopt catalog import-dstack --out offers
     """
     from planopt.catalog.imports import import_dstack as read
 
-    _tell(read([*map(Path, files)], Path(out), **options), out, json=json)
+    return _imported(read([*map(Path, files)], Path(out), **options), out)
 
 
 def import_hf(
@@ -187,8 +174,7 @@ def import_hf(
     name: str | None = None,
     force: bool = False,
     online: bool = False,
-    json: bool = False,
-) -> None:
+) -> Answer:
     """Import a model from its Hugging Face config.json.
 
     planopt catalog import-hf config.json --name my-model --out my-catalog
@@ -198,10 +184,10 @@ def import_hf(
 
     file = read(config, Path(out), name=name, force=force, online=online)
     written = {"model": file.stem, "files": [str(file)]}
-    show(written, partial(render_model, out=printable(out)), json=json)
+    return Answer(written, partial(render_model, out=printable(out)))
 
 
-def _tell(imported: "Imported", out: str, *, json: bool) -> None:
+def _imported(imported: "Imported", out: str) -> Answer:
     from planopt.report.catalog import render_imported
 
-    show(imported.counts(), partial(render_imported, out=printable(out)), json=json)
+    return Answer(imported.counts(), partial(render_imported, out=printable(out)))

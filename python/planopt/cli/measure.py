@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from planopt.cli.output import note, show
+from planopt.cli.output import Answer, note
 from planopt.files import write
 from planopt.printable import printable
 
 
-def bench(*, json: bool = False, **options: Any) -> None:
+def bench(**options: Any) -> Answer:
     """Measure how many candidates a second are evaluated here, every figure of each.
 
     planopt bench --space serving
@@ -19,10 +19,10 @@ def bench(*, json: bool = False, **options: Any) -> None:
     spaces = options.pop("space", ())
     with Progress("measuring") as progress:
         measured = measure(spaces=spaces, on_progress=progress.at, **options)
-    show(measured, render_bench, json=json)
+    return Answer(measured, render_bench)
 
 
-def calibrate(*, json: bool = False, **options: Any) -> None:
+def calibrate(**options: Any) -> Answer:
     """Measure an accelerator, or read results of benchmarks; write an overlay catalog.
 
     planopt calibrate --from results.json --plan plan.json --out measured
@@ -31,18 +31,17 @@ def calibrate(*, json: bool = False, **options: Any) -> None:
         from planopt.exchange.fitting import fit
         from planopt.report.exchange import render_fit
 
-        show(fit(**options), render_fit, json=json)
-        return
+        return Answer(fit(**options), render_fit)
     from planopt.measurement.run import calibrate as measure
     from planopt.report.calibration import render_calibration, sample_line
 
     calibration = measure(
         on_progress=lambda sample: note(sample_line(sample)), **options
     )
-    show(calibration, render_calibration, json=json)
+    return Answer(calibration, render_calibration)
 
 
-def detect(*, out: str | None = None, force: bool = False, json: bool = False) -> None:
+def detect(*, out: str | None = None, force: bool = False) -> Answer:
     """Say what this machine has, as --own and as an overlay catalog.
 
     planopt detect --out mine
@@ -50,10 +49,10 @@ def detect(*, out: str | None = None, force: bool = False, json: bool = False) -
     from planopt.exchange.detect import detect as look
     from planopt.report.exchange import render_detection
 
-    show(look(out=out, force=force), render_detection, json=json)
+    return Answer(look(out=out, force=force), render_detection)
 
 
-def validate(*, json: bool = False, **options: Any) -> None:
+def validate(*, plot: str | None = None, **options: Any) -> Answer:
     """Predict published measurements and say how far the predictions are off.
 
     planopt validate --data training.csv
@@ -62,17 +61,16 @@ def validate(*, json: bool = False, **options: Any) -> None:
     from planopt.cli.progress import Progress
     from planopt.report.validation import render_validation
 
-    plot = options.pop("plot", None)
     with Progress("predicting what was measured") as progress:
         errors = validate_rows(on_progress=progress.at, **options)
     if plot is not None:
         from planopt.report.validation import calibration_plot
 
         write(plot, calibration_plot(printable(errors)), field="--plot")
-    show(errors, render_validation, json=json)
+    return Answer(errors, render_validation)
 
 
-def reproduce(*, json: bool = False, **options: Any) -> None:
+def reproduce(**options: Any) -> Answer:
     """Work the figures of the seed article out again, through the model itself.
 
     planopt reproduce --topic inference
@@ -80,5 +78,4 @@ def reproduce(*, json: bool = False, **options: Any) -> None:
     from planopt.article.reproduce import reproduce as reproduce_figures
     from planopt.report.reproduction import render_reproduction
 
-    rows = reproduce_figures(**options)
-    show(rows, render_reproduction, json=json)
+    return Answer(reproduce_figures(**options), render_reproduction)

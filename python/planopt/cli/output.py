@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from planopt.cli.streams import Outlet
 from planopt.errors import MOST_TOLD, Diagnostic
@@ -12,6 +12,14 @@ from planopt.report.style import Style, bad, faint, warn
 
 if TYPE_CHECKING:
     from planopt.report.table import Report
+
+
+class Answer(NamedTuple):
+    """What a command answers, how that is laid out, and its exit code."""
+
+    document: object
+    render: "Callable[[Any], Report | str]"
+    code: int = 0
 
 
 def style_of(stream: TextIO) -> Style:
@@ -29,19 +37,20 @@ def answer(text: str) -> None:
     sys.stdout.flush()
 
 
-def show(document: object, render: "Callable[[Any], Report]", *, json: bool) -> None:
-    """Write the answer in the form that was asked for."""
+def show(answered: Answer, *, json: bool) -> None:
+    """Write an answer in the form that was asked for."""
     if json:
         from planopt.documents.base import to_json
 
-        own = getattr(document, "to_json", None)
-        text = to_json(document) if own is None else own()
+        own = getattr(answered.document, "to_json", None)
+        text = to_json(answered.document) if own is None else own()
         if not sys.stdout.isatty():
             sys.stdout.write(text + "\n")
             return
         answer(text)
     else:
-        answer(render(printable(document)).text(style_of(sys.stdout)))
+        told = answered.render(printable(answered.document))
+        answer(told if isinstance(told, str) else told.text(style_of(sys.stdout)))
 
 
 def is_delivered() -> bool:

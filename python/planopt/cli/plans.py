@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from planopt.cli.exits import NO_PLAN, OK
-from planopt.cli.output import answer, show, tell
+from planopt.cli.output import Answer, tell
 from planopt.errors import Diagnostic, InputError
 from planopt.files import unwritable, write
 from planopt.printable import printable
@@ -47,9 +47,7 @@ The plan says that there is none, and buys nothing. That there is none is not co
 again: it would take the search."""
 
 
-def verify(
-    *, plan: str, proof: bool = False, mps: str | None = None, json: bool = False
-) -> int:
+def verify(*, plan: str, proof: bool = False, mps: str | None = None) -> Answer:
     """Compute a saved plan again, slowly and without the optimizer.
 
     planopt verify plan.json
@@ -73,7 +71,7 @@ def verify(
         computed += f"\n\n{_told(proven)}"
     elif proof:
         computed += "\n\nIts bound was not proven again."
-    show(
+    return Answer(
         {
             "verified": not problems,
             "figures": verdict.figures,
@@ -82,9 +80,8 @@ def verify(
             "proof": proven,
         },
         lambda _: render_verification(printable(plan), problems, computed, unproven),
-        json=json,
+        NO_PLAN if problems or unproven else OK,
     )
-    return NO_PLAN if problems or unproven else OK
 
 
 def _proof(plan: str, mps: str | None) -> "tuple[Proof | None, list[Diagnostic]]":
@@ -108,7 +105,7 @@ def _told(proven: "Proof") -> str:
     return fill(PROVEN.format(proven, nearest=nearest), WIDTH)
 
 
-def accept(*, plan: str, result: str, json: bool = False) -> int:
+def accept(*, plan: str, result: str) -> Answer:
     """Hold the result of a benchmark against what a saved plan promises.
 
     planopt accept plan.json results.json
@@ -117,8 +114,8 @@ def accept(*, plan: str, result: str, json: bool = False) -> int:
     from planopt.report.exchange import render_acceptance
 
     found = held(plan, result)
-    show(found, render_acceptance, json=json)
-    return OK if found.outcome == "kept" else NO_PLAN
+    kept = found.outcome == "kept"
+    return Answer(found, render_acceptance, OK if kept else NO_PLAN)
 
 
 def _since(changed: "Sequence[Changed]") -> str:
@@ -150,7 +147,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
-def diff(*, before: str, after: str, json: bool = False) -> None:
+def diff(*, before: str, after: str) -> Answer:
     """Show what changed between two saved plans: question, prices, choice, and why.
 
     planopt diff monday.json friday.json
@@ -160,7 +157,7 @@ def diff(*, before: str, after: str, json: bool = False) -> None:
     from planopt.report.difference import render_difference
 
     found = difference(load_plan(before), load_plan(after))
-    show(found, render_difference, json=json)
+    return Answer(found, render_difference)
 
 
 def report(
@@ -171,8 +168,7 @@ def report(
     csv: str | None = None,
     xlsx: str | None = None,
     derivations: bool = False,
-    json: bool = False,
-) -> None:
+) -> Answer:
     """Write a saved plan for people: as a page, Markdown, rows or a workbook.
 
     planopt report plan.json --html plan.html --xlsx plan.xlsx
@@ -185,10 +181,10 @@ def report(
     files = {form: name for form, name in wanted.items() if name is not None}
     read = any_of(content_of(plan), plan)
     written = write_report(read, files, derivations=derivations)
-    show({"written": written}, render_written, json=json)
+    return Answer({"written": written}, render_written)
 
 
-def explain(*, code: str | None = None, json: bool = False) -> None:
+def explain(*, code: str | None = None) -> Answer:
     """Explain a diagnostic; without a code, list them all.
 
     planopt explain E105
@@ -197,11 +193,8 @@ def explain(*, code: str | None = None, json: bool = False) -> None:
     from planopt.report.explanation import render_explanation, render_explanations
 
     if code is None:
-        every = explanations()
-        show(every, render_explanations, json=json)
-        return
-    one = explanation(code)
-    show(one, render_explanation, json=json)
+        return Answer(explanations(), render_explanations)
+    return Answer(explanation(code), render_explanation)
 
 
 def export(
@@ -210,13 +203,11 @@ def export(
     to: str | None = None,
     out: str | None = None,
     measure: bool = False,
-    json: bool = False,
-) -> None:
+) -> Answer:
     """Write what launches a saved plan: scripts or manifests, and a benchmark.
 
     planopt export plan.json --to vllm --out launch
     """
-    from planopt.documents.base import to_json
     from planopt.documents.load import load_plan
     from planopt.exchange.export import export as launched
     from planopt.exchange.measuring import export_measurement
@@ -231,18 +222,14 @@ def export(
             folder.mkdir(parents=True, exist_ok=True)
         for name, text in made.files.items():
             write(folder / name, text, field="--out")
-    if json:
-        answer(to_json(made))
-    elif out is None:
-        scripts = [made.files[name] for name in made.launched]
-        answer("\n".join(scripts).rstrip("\n"))
+    if out is None:
+        told = "\n".join(made.files[name] for name in made.launched).rstrip("\n")
     else:
-        answer("\n".join([printable(f"{out}/{name}") for name in made.files]))
+        told = "\n".join(printable(f"{out}/{name}") for name in made.files)
+    return Answer(made, lambda _: told)
 
 
-def import_(
-    *, what: str, details: bool = False, json: bool = False, **options: object
-) -> int:
+def import_(*, what: str, details: bool = False, **options: object) -> Answer:
     """Understand the command line or file of a tool, and evaluate what it runs.
 
     planopt import --from vllm "vllm serve llama-3.1-8b -tp 2" --accelerator h100-sxm
@@ -251,5 +238,5 @@ def import_(
     from planopt.report.exchange import render_import
 
     found = read_command(what, **options)
-    show(found, partial(render_import, details=details), json=json)
-    return NO_PLAN if found.fits is False else OK
+    render = partial(render_import, details=details)
+    return Answer(found, render, NO_PLAN if found.fits is False else OK)

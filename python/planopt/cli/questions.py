@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planopt.cli.exits import INTERRUPTED, NO_PLAN, OK
-from planopt.cli.output import show
+from planopt.cli.output import Answer
 from planopt.errors import InputError
 from planopt.files import write
 from planopt.printable import printable
@@ -32,9 +32,8 @@ def solve(
     *,
     out: str | None = None,
     details: bool = False,
-    json: bool = False,
     **options: "Unpack[SolveOptions]",
-) -> int:
+) -> Answer:
     """Find the cheapest cluster that serves a model at the speed asked for.
 
     planopt solve --target 5tok/s --budget 20000
@@ -45,20 +44,19 @@ def solve(
         from planopt.homes import meant_by, serve_neighbours
 
         if (neighbours := meant_by(options)) is not None:
-            return _show_homes(serve_neighbours, neighbours, out, json=json)
+            return _of_homes(serve_neighbours, neighbours, out)
     from planopt.api import solve as find_plan
     from planopt.report.plan import render_plan
 
-    return _show_plan(find_plan, options, render_plan, out, details=details, json=json)
+    return _of_plan(find_plan, options, render_plan, out, details=details)
 
 
 def train(
     *,
     out: str | None = None,
     details: bool = False,
-    json: bool = False,
     **options: "Unpack[TrainOptions]",
-) -> int:
+) -> Answer:
     """Find the cheapest cluster that trains a model in time, or the fastest for a sum.
 
     planopt train --model llama-2-70b --tokens 2T --deadline 30d
@@ -68,21 +66,17 @@ def train(
     if "islands" in options:
         from planopt.homes import train_islands
 
-        return _show_homes(train_islands, options, out, json=json)
+        return _of_homes(train_islands, options, out)
     from planopt.api import train as find_plan
     from planopt.report.plan import render_plan
 
-    return _show_plan(find_plan, options, render_plan, out, details=details, json=json)
+    return _of_plan(find_plan, options, render_plan, out, details=details)
 
 
-def _show_homes(
-    find: "Callable[..., HomesPlan]",
-    options: "Mapping[str, object]",
-    out: str | None,
-    *,
-    json: bool,
-) -> int:
-    """Find what machines in homes do, save and show it."""
+def _of_homes(
+    find: "Callable[..., HomesPlan]", options: "Mapping[str, object]", out: str | None
+) -> Answer:
+    """Find what machines in homes do, and save it."""
     from planopt.cli.progress import Progress
     from planopt.report.homes import render_homes
 
@@ -90,8 +84,7 @@ def _show_homes(
         plan = find(**options)
     if out is not None:
         write(out, plan.to_json() + "\n", field="--out")
-    show(plan, render_homes, json=json)
-    return NO_PLAN if plan.best is None else OK
+    return Answer(plan, render_homes, NO_PLAN if plan.best is None else OK)
 
 
 def fleet(
@@ -99,9 +92,8 @@ def fleet(
     file: str,
     out: str | None = None,
     details: bool = False,
-    json: bool = False,
     **options: "Unpack[FleetOptions]",
-) -> int:
+) -> Answer:
     """Plan what to buy and rent, and when, for several models and workloads.
 
     planopt fleet docs/how-to/fleet.toml
@@ -109,44 +101,38 @@ def fleet(
     from planopt.fleets.plan import fleet as plan_fleet
     from planopt.report.fleet import render_fleet
 
-    find, shown = partial(plan_fleet, file), {"details": details, "json": json}
-    return _show_plan(find, options, render_fleet, out, stages=True, **shown)
+    find = partial(plan_fleet, file)
+    return _of_plan(find, options, render_fleet, out, details=details, stages=True)
 
 
-def _show_plan(
+def _of_plan(
     find: "Callable[..., PlanDocument]",
     options: "Mapping[str, object]",
     render: "Callable[..., Report]",
     out: str | None,
     *,
     details: bool,
-    json: bool,
     stages: bool = False,
-) -> int:
-    """Find a plan, save and show it; if stopped, the best until then."""
+) -> Answer:
+    """Find a plan and save it; if stopped, the best until then."""
     from planopt.cli.progress import Progress
     from planopt.documents.plan import Interrupted
 
-    interrupted = False
     try:
         with Progress("searching", stages=stages) as progress:
             plan = find(on_progress=progress.at, **options)
+        code = NO_PLAN if plan.status == "infeasible" else OK
     except Interrupted as stop:
         if stop.plan is None:
             raise
-        plan, interrupted = stop.plan, True
+        plan, code = stop.plan, INTERRUPTED
     if out is not None:
         plan.save(out)
     saved = None if out is None else printable(out)
-    show(plan, partial(render, saved=saved, details=details), json=json)
-    if interrupted:
-        return INTERRUPTED
-    return NO_PLAN if plan.status == "infeasible" else OK
+    return Answer(plan, partial(render, saved=saved, details=details), code)
 
 
-def serving(
-    *, details: bool = False, json: bool = False, **options: "Unpack[ServingOptions]"
-) -> None:
+def serving(*, details: bool = False, **options: "Unpack[ServingOptions]") -> Answer:
     """Evaluate one way of serving a model: memory, speed, cost, power.
 
     planopt evaluate serving --accelerator rtx-4090 --tp 4 --pp 2 --batch 8
@@ -155,12 +141,10 @@ def serving(
     from planopt.report.evaluation import render_evaluation
 
     render = partial(render_evaluation, details=details)
-    show(evaluate_serving(**options), render, json=json)
+    return Answer(evaluate_serving(**options), render)
 
 
-def training(
-    *, details: bool = False, json: bool = False, **options: "Unpack[TrainingOptions]"
-) -> None:
+def training(*, details: bool = False, **options: "Unpack[TrainingOptions]") -> Answer:
     """Evaluate one way of training a model: memory, step time, days, cost.
 
     planopt evaluate training --accelerator a100-sxm-80 --network infiniband-200g
@@ -170,7 +154,7 @@ def training(
     from planopt.training.evaluate import evaluate_training
 
     render = partial(render_evaluation, details=details)
-    show(evaluate_training(**options), render, json=json)
+    return Answer(evaluate_training(**options), render)
 
 
 def compare(
@@ -179,9 +163,8 @@ def compare(
     per_dollar: bool = False,
     out: str | None = None,
     details: bool = False,
-    json: bool = False,
     **options: Any,
-) -> int:
+) -> Answer:
     """Ask the same question for each accelerator, and show the answers side by side.
 
     planopt compare --accelerators rtx-4090,a100-sxm-80,h100-sxm --target 5tok/s
@@ -197,7 +180,7 @@ def compare(
     if per_dollar:
         from planopt.planning.compare import per_dollar as rank
 
-        return _rank(rank(all=all, **options), out, json=json)
+        return _ranked(rank(all=all, **options), out)
     for option, given in (("--all", all), ("--out", out)):
         if given:
             raise InputError.of(
@@ -208,17 +191,17 @@ def compare(
             )
     with Progress("comparing") as progress:
         plans = answers(on_progress=progress.at, **options)
-    show(plans, partial(render_comparison, details=details), json=json)
-    return OK if any(plan.status != "infeasible" for plan in plans) else NO_PLAN
+    is_any = any(plan.status != "infeasible" for plan in plans)
+    render = partial(render_comparison, details=details)
+    return Answer(plans, render, OK if is_any else NO_PLAN)
 
 
-def _rank(ranking: "Ranking", out: str | None, *, json: bool) -> int:
+def _ranked(ranking: "Ranking", out: str | None) -> Answer:
     from planopt.report.ranking import chart, render_ranking
 
     if out is not None:
         write(out, chart(printable(ranking)) + "\n", field="--out")
-    show(ranking, render_ranking, json=json)
-    return OK if ranking.standings else NO_PLAN
+    return Answer(ranking, render_ranking, OK if ranking.standings else NO_PLAN)
 
 
 def frontier(
@@ -227,9 +210,8 @@ def frontier(
     out: str | None = None,
     top: str | None = None,
     details: bool = False,
-    json: bool = False,
     **options: "Unpack[FrontierOptions]",
-) -> None:
+) -> Answer:
     """List what no other choice beats: units that serve a model, or a space's front.
 
     planopt frontier --model llama-3.1-8b --accelerators rtx-4090 --top 20
@@ -256,10 +238,10 @@ def frontier(
         write_rows(Path(out), rows)
     saved = None if out is None else printable(out)
     render = partial(render_frontier, details=details, saved=saved, top=listed)
-    show(rows, render, json=json)
+    return Answer(rows, render)
 
 
-def sweep(*, study: str, json: bool = False, **options: Any) -> None:
+def sweep(*, study: str, **options: Any) -> Answer:
     """Evaluate every candidate of a study, and keep the front of each case as Parquet.
 
     planopt sweep study.toml --out DIR --on dask://localhost:8786
@@ -269,8 +251,7 @@ def sweep(*, study: str, json: bool = False, **options: Any) -> None:
     from planopt.sweeps.run import sweep as run
 
     with Progress("evaluating") as progress:
-        result = run(study, on_progress=progress.at, **options)
-    show(result, render_sweep, json=json)
+        return Answer(run(study, on_progress=progress.at, **options), render_sweep)
 
 
 def explore(
