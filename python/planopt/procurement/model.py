@@ -45,7 +45,7 @@ from itertools import product
 from msgspec import Struct
 
 from planopt.errors import InputError
-from planopt.procurement.problem import Failure, Offer
+from planopt.procurement.problem import Offer
 
 MAX_ACTIVITY = 2**53
 """What a row may add up to: MPSolver passes numbers to CP-SAT as doubles."""
@@ -199,53 +199,29 @@ def _ways(
     """Rows of a demand, one tuple per way to satisfy it, whatever fails."""
     if demand <= 0:
         yield ()
-    elif not offer.failures:
+        return
+    if not offer.failures:
         yield (at_least(name, supplied, demand, offer.uppers),)
-    else:
-        after = (
-            [*_left(offer, name, demand, supplied, failure, parts)]
-            for failure, parts in zip(offer.failures, of_part, strict=True)
-        )
-        spread = (
-            _spread(offer, name, demand, supplied, failure, parts)
-            for failure, parts in zip(offer.failures, of_part, strict=True)
-            if failure.share
-        )
-        yield from product(*after, *([row] for row in spread))
+        return
 
-
-def _spread(
-    offer: Offer,
-    name: str,
-    demand: Fraction,
-    supplied: Sequence[Fraction],
-    failure: Failure,
-    of_part: Sequence[Fraction],
-) -> Row:
-    """Row of what carries a demand, no part more of it than it may take away."""
-    most = exact(failure.share) * demand
-    carried = [
-        parts * min(each, most) if parts else whole
-        for whole, parts, each in zip(supplied, failure.parts, of_part, strict=True)
-    ]
-    return at_least(name, carried, demand, offer.uppers)
-
-
-def _left(
-    offer: Offer,
-    name: str,
-    demand: Fraction,
-    supplied: Sequence[Fraction],
-    failure: Failure,
-    of_part: Sequence[Fraction],
-) -> Iterator[Row]:
-    """Rows of what is left after a kind of failure, one for each size of a part."""
-    rows = tuple(zip(supplied, failure.parts, of_part, strict=True))
-    sizes = {min(each, demand) if parts else Fraction(0) for _, parts, each in rows}
-    # What the largest costs soon rules the small ones out.
-    for size in sorted(sizes, reverse=True):
-        up_to = [
-            parts * min(each, size) if parts else whole for whole, parts, each in rows
+    def of_parts(up_to: Fraction, needed: Fraction) -> Row:
+        """Row of what is supplied where no part counts for more than so much."""
+        counted = [
+            number * min(each, up_to) if number else whole
+            for whole, number, each in parts
         ]
-        needed = demand + failure.losses * size
-        yield at_least(name, up_to, needed, offer.uppers)
+        return at_least(name, counted, needed, offer.uppers)
+
+    left, carried = [], []
+    for failure, of_each in zip(offer.failures, of_part, strict=True):
+        parts = [*zip(supplied, failure.parts, of_each, strict=True)]
+        sizes = {min(each, demand) if number else ZERO for _, number, each in parts}
+        # What the largest costs soon rules the small ones out.
+        largest_first = sorted(sizes, reverse=True)
+        left.append(
+            [of_parts(size, demand + failure.losses * size) for size in largest_first]
+        )
+        if failure.share:
+            # None may take more of the demand away.
+            carried.append([of_parts(exact(failure.share) * demand, demand)])
+    yield from product(*left, *carried)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Final, Literal
 
 from planopt._native import Rows
 from planopt.price_sources import dollars
@@ -16,6 +16,7 @@ from planopt.procurement.problem import (
     TOKENS_PER_HOUR,
     Broken,
     Limits,
+    Objective,
     Offer,
     Purchase,
     broken,
@@ -34,26 +35,25 @@ def why_not(
         yield _said(each, limits, rough=rough, hourly=hourly)
 
 
+_MONEY: Final = {"budget": "budget", "purchase": "the purchase money"}
+_MEASURES: Final = {"power": ("power limit", "W"), "racks": ("rack limit", "U")}
+
+
 def _said(broken: Broken, limits: Limits, *, rough: bool, hourly: bool) -> str:
     group, by = broken.group, broken.amount
-    if group == "budget":
-        usd = float(by / MICRO_USD)
-        if hourly:
-            return f"over budget by ${usd:,.3g}/h"
-        return f"over budget by {dollars(usd, rough=rough, whole=usd >= 1)}"
-    if group == "purchase":
-        usd = float(by / MICRO_USD)
-        return f"over the purchase money by {dollars(usd, rough=rough, whole=True)}"
-    if group == "power":
-        return f"over the power limit by {float(by):,.6g} W"
-    if group == "racks":
-        return f"over the rack limit by {float(by):,.6g} U"
-    if group == "accelerators":
-        most = limits.accelerators or 0
-        return f"needs {int(by) + most} accelerators where the limit is {most}"
-    name = group.removeprefix("stock:")
-    stock = limits.stock[name]
-    return f"needs {int(by) + stock} {name} where the stock is {stock}"
+    usd = float(by / MICRO_USD)
+    if group == "budget" and hourly:
+        return f"over budget by ${usd:,.3g}/h"
+    if group in _MONEY:
+        whole = group == "purchase" or usd >= 1
+        return f"over {_MONEY[group]} by {dollars(usd, rough=rough, whole=whole)}"
+    if group in _MEASURES:
+        limit, unit = _MEASURES[group]
+        return f"over the {limit} by {float(by):,.6g} {unit}"
+    _, _, name = group.partition(":")
+    most = limits.stock[name] if name else limits.accelerators or 0
+    limit = "stock" if name else "limit"
+    return f"needs {int(by) + most} {name or group} where the {limit} is {most}"
 
 
 def minimal_conflict(
@@ -293,6 +293,14 @@ Goal = Literal["cheapest", "throughput", "cost-per-token", "latency", "power", "
 TIES: tuple[Goal, ...] = ("cheapest", "cost-per-token", "power", "name")
 """What decides between purchases that are equally good, in this order."""
 
+UNITS: Final[dict[Objective, Fraction]] = {
+    "cheapest": Fraction(MICRO_USD),
+    "throughput": Fraction(-1),
+    "cost-per-token": TOKENS_PER_HOUR,
+    "latency": Fraction(-1),
+}
+"""What is made as small as possible, over the objective in its own unit."""
+
 TIES_SECONDS = 1.0
 """Time for breaking ties, which comes after the proof and must not be long."""
 
@@ -354,19 +362,25 @@ class _Question:
 
     def pursue(self, goal: Goal) -> Proof:
         """Reach one goal, without giving up those reached before."""
-        offer = self._offer
-        rates = [*map(exact, offer.tokens_per_second)]
-        if goal == "cheapest":
-            return self.search.minimise([*map(Fraction, offer.price_micro_usd)])
-        if goal == "throughput":
-            return self.search.minimise([-rate for rate in rates])
         if goal == "cost-per-token":
-            return self.search.minimise_ratio([*map(exact, offer.usd_per_hour)], rates)
+            return self.search.minimise_ratio(
+                self._exact("usd_per_hour"), self._exact("tokens_per_second")
+            )
         if goal == "latency":
-            return self.search.highest_threshold(self._speeds)
+            return self.search.highest_threshold(
+                self._exact("tokens_per_second_per_user")
+            )
+        return self.search.minimise(self._column(goal))
+
+    def _column(self, goal: Goal) -> list[Fraction]:
+        """Return the column whose sum a goal makes as small as possible."""
+        offer = self._offer
+        if goal == "throughput":
+            return [-rate for rate in self._exact("tokens_per_second")]
         if goal == "power":
-            return self.search.minimise([*map(exact, offer.power_watts)])
-        return self.search.minimise([*map(Fraction, offer.places)])
+            return self._exact("power_watts")
+        whole = offer.price_micro_usd if goal == "cheapest" else offer.places
+        return [*map(Fraction, whole)]
 
     def break_ties(self, deadline: float) -> None:
         """Pursue the other goals in their order, for as long as each is proven."""
@@ -384,8 +398,10 @@ class _Question:
             return Purchase(
                 "infeasible" if proof.complete else "unknown", seconds=seconds
             )
-        value = self._value(best)
-        bound = self._bound(proof, value)
+        least, unit = self._least(best), UNITS[offer.objective]
+        value, bound = least / unit, None
+        if proof.bound is not None:
+            bound = min(least, proof.bound) / unit
         price_bound = bound if offer.objective == "cheapest" else None
         return Purchase(
             status="optimal" if proof.complete else "feasible",
@@ -393,39 +409,26 @@ class _Question:
             price_micro_usd=sum(map(int.__mul__, offer.price_micro_usd, best)),
             bound_micro_usd=None
             if price_bound is None
-            else math.ceil(price_bound * MICRO_USD),
+            else math.ceil(price_bound * unit),
             objective_value=float(value),
             objective_bound=None if bound is None else float(bound),
             gap=None if bound is None else _gap(value, bound),
             seconds=seconds,
         )
 
-    def _value(self, vector: Sequence[int]) -> Fraction:
-        """Value of a purchase in the objective's own unit."""
-        offer = self._offer
-        if offer.objective == "cheapest":
-            return dot([*map(Fraction, offer.price_micro_usd)], vector) / MICRO_USD
-        if offer.objective == "latency":
-            return lowest(self._speeds, vector)
-        tokens = dot([*map(exact, offer.tokens_per_second)], vector)
-        if offer.objective == "throughput":
-            return tokens
-        cost = dot([*map(exact, offer.usd_per_hour)], vector)
-        return cost / (tokens * TOKENS_PER_HOUR)
+    def _least(self, vector: Sequence[int]) -> Fraction:
+        """Return what the objective makes as small as possible."""
+        objective = self._offer.objective
+        if objective == "cost-per-token":
+            return dot(self._exact("usd_per_hour"), vector) / dot(
+                self._exact("tokens_per_second"), vector
+            )
+        if objective == "latency":
+            return -lowest(self._exact("tokens_per_second_per_user"), vector)
+        return dot(self._column(objective), vector)
 
-    def _bound(self, proof: Proof, value: Fraction) -> Fraction | None:
-        """Bound of the goal, in the unit and direction of the objective."""
-        if proof.bound is None:
-            return None
-        if self._offer.objective == "cheapest":
-            return min(value, proof.bound / MICRO_USD)
-        if self._offer.objective == "cost-per-token":
-            return min(value, proof.bound / TOKENS_PER_HOUR)
-        return max(value, -proof.bound)
-
-    @property
-    def _speeds(self) -> list[Fraction]:
-        return [*map(exact, self._offer.tokens_per_second_per_user)]
+    def _exact(self, column: str) -> list[Fraction]:
+        return [*map(exact, getattr(self._offer, column))]
 
     def counts(self, vector: Sequence[int]) -> dict[int, int]:
         """Return how many of each row a vector of the programme is."""
