@@ -132,25 +132,6 @@ class Model(Struct, frozen=True):
     operations: tuple[Operation, ...]
 
 
-class _Mlp(Struct, frozen=True):
-    kind: str
-
-
-class _Block(Struct, frozen=True):
-    mlp: _Mlp | None = None
-
-
-class Architecture(Struct, frozen=True):
-    """Of a model file, what tells models of experts from others."""
-
-    block: tuple[_Block, ...]
-
-    @property
-    def has_experts(self) -> bool:
-        """Whether tokens choose between experts in any layer."""
-        return any(each.mlp and each.mlp.kind == "experts" for each in self.block)
-
-
 class Pricing(Struct, frozen=True, kw_only=True):
     """How parts are paid for; a question of anything has these fields."""
 

@@ -17,7 +17,6 @@ from planopt._native import Catalog as NativeCatalog
 from planopt._native import build_info
 from planopt.catalog import KINDS
 from planopt.catalog.entries import (
-    Architecture,
     CostAssumptions,
     Entity,
     Entry,
@@ -43,6 +42,9 @@ DEFAULT_ASSUMPTIONS = "calibrated"
 
 LIMITED_TO = "@"
 """What parts the id of an accelerator from a power limit, as in ``rtx-4090@350W``."""
+
+ROUTER = "router"
+"""What the operation is called that chooses between experts."""
 
 BUNDLED = Path(__file__).parent.parent / "catalogs"
 """Those that planopt brings."""
@@ -227,7 +229,7 @@ class Catalog:
 
     def has_experts(self, model: str) -> bool:
         """Whether tokens choose between experts in a model, by its id or file."""
-        return decode(self.native.architecture(model), type=Architecture).has_experts
+        return any(each.name == ROUTER for each in self.model(model).operations)
 
     def architecture(self, model: str) -> dict[str, object]:
         """Return a model, by its id or file, as the tables of a model file."""

@@ -114,18 +114,9 @@ def fleet(
         solvers = [stack.enter_context(Solver()) for _ in workers]
         opened = opened.paid(Pricing.of(chosen))
         read = decode(opened.native.fleet(str(file)), type=dict[str, object])
-        request = msgspec.convert(
-            {
-                **read,
-                **msgspec.structs.asdict(Pricing.of(chosen)),
-                "assumptions": chosen.assumptions,
-                "confidence": chosen.confidence,
-                "catalog": chosen.catalog,
-                "sell": chosen.sell,
-                "time_limit_seconds": chosen.time_limit,
-            },
-            FleetRequest,
-        )
+        read |= msgspec.structs.asdict(chosen)
+        read["time_limit_seconds"] = chosen.time_limit
+        request = msgspec.convert(read, FleetRequest)
         named = [each.accelerator for each in request.buy]
         named += [each.accelerator for each in request.own]
         opened = opened.with_power_limits(named)

@@ -73,15 +73,10 @@ class Unit:
         **does: float,
     ) -> Unit:
         """Take a row of what a search found, and what the unit does."""
-        return cls(
-            deployment=deployment,
-            accelerators=listed.accelerators[row],
-            hosts=listed.hosts[row],
-            power_watts=listed.power_watts[row],
-            rack_units=listed.rack_units[row],
-            price_micro_usd=listed.price_micro_usd[row],
-            **does,
-        )
+        columns = ("accelerators", "hosts", "power_watts", "rack_units")
+        told = {name: getattr(listed, name)[row] for name in columns}
+        price = listed.price_micro_usd[row]
+        return cls(deployment=deployment, price_micro_usd=price, **told, **does)
 
     @property
     def hardware(self) -> tuple[object, ...]:
@@ -158,12 +153,10 @@ def _serving_problem(
         options |= {"procurement": "rent", "provider_class": "any", **where}
     else:
         options["host"] = source.host
-    network = _network(source)
-    if network:
-        options["network"] = network
     # Networks of one's own are part of what is bought, and of nothing else.
+    options["network"] = _network(source)
     problem = read_market(Asked("solve", options), catalog, Problem)
-    return structs.replace(problem, within_host=network is None)
+    return structs.replace(problem, within_host=_network(source) is None)
 
 
 def _network(source: Source) -> str | None:
