@@ -33,8 +33,9 @@ _AS_ASKED = (
     *("sequence_parallel", "vpp", "cp", "ep", "expert_tp", "global_batch", "seq_len"),
     *("shard", "precision", "gradients", "master_weights", "optimizer"),
     *("flash_attention", "dropout", "causal", "loss_chunks"),
+    *("lora_rank", "frozen_weights", "shard_group"),
 )
-"""Columns that the core is asked about by the same names."""
+"""Columns that the core is asked about by the same names, where they are filled."""
 
 
 class TrainingRow(Struct, frozen=True, kw_only=True):
@@ -239,11 +240,10 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
     def request(self, model: str) -> dict[str, object]:
         """Return the question to the core, of one device for a degree left open."""
         tp, pp = self.tp or 1, self.pp or 1
-        names = ("lora_rank", "frozen_weights", "shard_group")
-        optional = {name: getattr(self, name) for name in names}
-        optional["offload"] = self.offload.split() or None
+        filled = {name: getattr(self, name) for name in _AS_ASKED}
+        filled["offload"] = self.offload.split() or None
         return {
-            **{name: getattr(self, name) for name in _AS_ASKED},
+            **{name: value for name, value in filled.items() if value is not None},
             "model": model,
             "tp": tp,
             "pp": pp,
@@ -251,7 +251,6 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
             "micro_batch": self.micro_batch or 1,
             "recompute": self.recompute or "none",
             "model_flops": "causal" if self.flops_counted == "causal" else "full",
-            **{name: value for name, value in optional.items() if value is not None},
         }
 
 
@@ -273,18 +272,13 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """A question with the core's answer to it."""
+    """A row with the core's answer to its question."""
 
-    question: Question
+    row: TrainingRow
     answer: TrainingEvaluation
     memory: TrainingMemory
     step_seconds: float
-    searched: bool = False
-
-    @property
-    def row(self) -> TrainingRow:
-        """The row asked about."""
-        return self.question.row
+    searched: bool
 
 
 def predict_training(
@@ -404,7 +398,7 @@ def _answer(
         reason = answer.rejections[0].message
         return question.row.missing(f"rejected: {reason}", counted=counted)
     return Prediction(
-        question=question,
+        row=question.row,
         answer=answer,
         memory=answer.memory,
         step_seconds=answer.step_seconds,

@@ -73,10 +73,15 @@ class Unit:
         **does: float,
     ) -> Unit:
         """Take a row of what a search found, and what the unit does."""
-        columns = ("accelerators", "hosts", "power_watts", "rack_units")
-        told = {name: getattr(listed, name)[row] for name in columns}
-        price = listed.price_micro_usd[row]
-        return cls(deployment=deployment, price_micro_usd=price, **told, **does)
+        return cls(
+            deployment=deployment,
+            accelerators=listed.accelerators[row],
+            hosts=listed.hosts[row],
+            power_watts=listed.power_watts[row],
+            rack_units=listed.rack_units[row],
+            price_micro_usd=listed.price_micro_usd[row],
+            **does,
+        )
 
     @property
     def hardware(self) -> tuple[object, ...]:
