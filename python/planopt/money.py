@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -34,37 +35,30 @@ SUMS = frozenset(("racks", "freight", "spares"))
 """Kinds of lines that are paid in one sum, however many units they are for."""
 
 
-def times(line: BomLine, count: int) -> BomLine:
-    """Return what so many of a line come to."""
+def bill_of(bought: Iterable[tuple[BomLine, int]]) -> tuple[BomLine, ...]:
+    """Add up so many times each of some lines, alike ones together, as they appear."""
+    of_part: dict[tuple[str, str, str, bool], BomLine] = {}
+    numbers: Counter[tuple[str, str, str, bool]] = Counter()
+    for line, count in bought:
+        # Of an instance, the name tells the terms.
+        part = line.kind, line.id, line.name, line.owned
+        each = _micro(line.unit_price_usd) if line.kind in SUMS else line.quantity
+        of_part[part] = line
+        numbers[part] += each * count
+    return tuple(_of_so_many(line, numbers[part]) for part, line in of_part.items())
+
+
+def _of_so_many(line: BomLine, number: int) -> BomLine:
+    """Return what so many of a line come to, or so many micro-dollars of a sum."""
     if line.kind in SUMS:
-        paid = _times(line.unit_price_usd, count)
+        paid = number / MICRO_USD
         return replace(line, unit_price_usd=paid, price_usd=paid)
-    quantity = line.quantity * count
     return replace(
         line,
-        quantity=quantity,
-        price_usd=_times(line.unit_price_usd, quantity),
-        usd_per_hour=_times(line.unit_usd_per_hour, quantity),
+        quantity=number,
+        price_usd=_times(line.unit_price_usd, number),
+        usd_per_hour=_times(line.unit_usd_per_hour, number),
     )
-
-
-def merged(lines: Sequence[BomLine]) -> tuple[BomLine, ...]:
-    """Bill of materials with alike lines together, in the order they first appear."""
-    by_part: dict[tuple[str, str, str, bool], BomLine] = {}
-    for line in lines:
-        # Of an instance, the name tells the terms.
-        key = line.kind, line.id, line.name, line.owned
-        by_part[key] = _both(by_part[key], line) if key in by_part else line
-    return tuple(by_part.values())
-
-
-def _both(one: BomLine, other: BomLine) -> BomLine:
-    if one.kind in SUMS:
-        micro = _micro(one.price_usd) + _micro(other.price_usd)
-        paid = micro / MICRO_USD
-        return replace(other, unit_price_usd=paid, price_usd=paid)
-    single = replace(other, quantity=1)
-    return times(single, one.quantity + other.quantity)
 
 
 def _micro(usd: float | None) -> int:

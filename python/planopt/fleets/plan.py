@@ -36,7 +36,7 @@ from planopt.fleets.problem import Purchase, Template, undominated
 from planopt.fleets.question import PER_UNIT, UTILISATION, Demanded, Question, Use, ask
 from planopt.fleets.stages import Answer, StagesInterrupted, dollars, solve
 from planopt.market import said_by_files
-from planopt.money import merged, times
+from planopt.money import bill_of
 from planopt.options import Asked
 from planopt.planning.space import fleet_space
 from planopt.price_sources import oldest_price, sourced
@@ -480,12 +480,10 @@ class Layout:
 
     def bill_of_materials(self) -> tuple[BomLine, ...]:
         """Everything that is bought."""
-        return merged(
-            [
-                times(line, sum(each.units))
-                for each in self.acquisitions()
-                for line in each.bill_of_materials
-            ]
+        return bill_of(
+            (line, sum(each.units))
+            for each in self.acquisitions()
+            for line in each.bill_of_materials
         )
 
     def streams(self) -> tuple[StreamSupply, ...]:
