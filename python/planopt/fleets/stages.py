@@ -120,12 +120,11 @@ def dollars(cents: int | None) -> float | None:
 Progress: TypeAlias = "Callable[[Answer], None]"
 
 
+@dataclass(eq=False)
 class StagesInterrupted(KeyboardInterrupt):
     """The user stopped the search; its answer is the best until then."""
 
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
-        super().__init__(answer)
+    answer: Answer
 
 
 def solve(

@@ -199,7 +199,7 @@ def _columns(
     """Gather every unit, without pruning, dominance or bounds of the price."""
     parts = parts_of(question.problem, Aim(every=True))
     asked = {
-        "limits": question.limits.bounded(),
+        "limits": question.limits,
         "objective": question.problem.objective,
         "refused": certificate.refused,
     }

@@ -28,6 +28,7 @@ from planopt.procurement.problem import (
     Purchase,
     Wanted,
     check,
+    micro_usd,
 )
 from planopt.procurement.purchase import buy
 from planopt.procurement.solver import Solver
@@ -346,14 +347,14 @@ class ServingQuestion(Question[Problem, Build]):
         return Limits(
             users=problem.concurrency,
             tokens_per_second=problem.throughput,
-            budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
+            budget_micro_usd=micro_usd(budget),
             power_watts=problem.max_power_watts,
             rack_units=problem.rack_units(self.catalog),
             accelerators=problem.max_accelerators,
             stock=problem.stock,
             owned=problem.own,
             redundancy=problem.redundancy,
-            capital_micro_usd=None if capital is None else round(capital * MICRO_USD),
+            capital_micro_usd=micro_usd(capital),
         )
 
     @property
@@ -472,7 +473,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
         budget = problem.budget_usd
         return Limits(
             users=1,
-            budget_micro_usd=None if budget is None else round(budget * MICRO_USD),
+            budget_micro_usd=micro_usd(budget),
             power_watts=problem.max_power_watts,
             rack_units=problem.rack_units(self.catalog),
             stock=problem.stock,

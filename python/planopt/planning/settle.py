@@ -180,7 +180,7 @@ def _asked(asks: Sequence[_Ask]) -> list[_Settled]:
     for question, guess, cap in asks:
         problem = question.problem
         asked = {
-            "limits": question.limits.bounded(),
+            "limits": question.limits,
             "objective": problem.objective,
             "guess": guess.counts,
             "is_brief": problem.is_brief,

@@ -20,6 +20,7 @@ from planopt._native import Found as NativeFound
 from planopt._native import Rows
 from planopt.documents.parts import Search
 from planopt.errors import InternalError
+from planopt.units import MICRO_USD
 
 Objective = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 Counts = Mapping[int, int]  # How many of each row; rows not bought are absent
@@ -28,6 +29,11 @@ TOKENS_PER_HOUR = 3600 * Fraction(1, 10**6)
 """Millions of tokens per hour, of one token per second."""
 LARGEST: Final = 2**63 - 1
 """Micro-dollars that a limit of money is told as, at most: more than anything costs."""
+
+
+def micro_usd(usd: float | None) -> int | None:
+    """Return a limit of money as the core counts it, where there is one."""
+    return None if usd is None else min(round(usd * MICRO_USD), LARGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +73,6 @@ class Limits:
         others = (field for group, field in _GROUPS.items() if group not in groups)
         left_out = {field: getattr(_NONE, field) for field in others}
         return replace(self, stock=stock, **left_out)
-
-    def bounded(self) -> Limits:
-        """Return the same limits, with money that the core counts in."""
-        budget, capital = self.budget_micro_usd, self.capital_micro_usd
-        return replace(
-            self,
-            budget_micro_usd=None if budget is None else min(budget, LARGEST),
-            capital_micro_usd=None if capital is None else min(capital, LARGEST),
-        )
 
 
 _NONE: Final = Limits(users=0)
@@ -190,7 +187,7 @@ class Wanted(NamedTuple):
 
     def written(self) -> bytes:
         """Put it as the core reads it."""
-        return msgspec.json.encode({**self._asdict(), "limits": self.limits.bounded()})
+        return msgspec.json.encode(self._asdict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +246,7 @@ def check(broken: Collection[Broken]) -> None:
 def broken(rows: Rows, limits: Limits, counts: Counts) -> tuple[Broken, ...]:
     """Ask the core which limits a purchase breaks, by exact sums."""
     response = rows.broken(
-        msgspec.json.encode(limits.bounded()), msgspec.json.encode(dict(counts))
+        msgspec.json.encode(limits), msgspec.json.encode(dict(counts))
     )
     return msgspec.json.decode(response, type=tuple[Broken, ...])
 

@@ -305,12 +305,11 @@ TIES_SECONDS = 1.0
 """Time for breaking ties, which comes after the proof and must not be long."""
 
 
+@dataclass(eq=False)
 class PurchaseInterrupted(KeyboardInterrupt):
     """The user stopped a purchase."""
 
-    def __init__(self, purchase: Purchase) -> None:
-        self.purchase = purchase
-        super().__init__(purchase)
+    purchase: Purchase
 
 
 def buy(

@@ -116,12 +116,11 @@ REPRODUCIBLY = Effort()
 """One worker and a fixed seed: the same question has the same answer."""
 
 
+@dataclass(eq=False)
 class SolveInterrupted(KeyboardInterrupt):
     """The user stopped a solve."""
 
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-        super().__init__(outcome)
+    outcome: Outcome
 
 
 class Solver:

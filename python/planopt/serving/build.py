@@ -131,7 +131,7 @@ def _asked(
             {"counts": dict(counts), "for_users": users if len(counts) == 1 else None}
             for counts in purchases
         ],
-        "limits": limits.bounded(),
+        "limits": limits,
         "has_errors": has_errors(problem),
     }
 

@@ -64,7 +64,7 @@ def lay_clusters_out(
     """Lay a run out on each of some clusters."""
     asked = {
         "purchases": [{"counts": {row: 1}} for row in rows],
-        "limits": limits.bounded(),
+        "limits": limits,
     }
     (response,) = native_lay_out([(found.native, msgspec.json.encode(asked))])
     return _BUILDS.decode(response)
