@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
@@ -165,12 +166,10 @@ class Inputs:
         fits, beyond = 0, 1
         while not too_slow(beyond):
             fits, beyond = beyond, 2 * beyond
-        while beyond - fits > 1:
-            middle = (fits + beyond) // 2
-            fits, beyond = (fits, middle) if too_slow(middle) else (middle, beyond)
         if fits == 0:
             raise UnknownFigureError("not even one sequence keeps the target")
-        return fits
+        between = range(fits + 1, beyond)
+        return fits + bisect_left(between, x=True, key=too_slow)
 
     def text(self, name: str) -> str:
         """Read an input that is a name."""

@@ -104,30 +104,20 @@ def _problem_of(folder: Path, name: str, *, force: bool) -> Diagnostic | None:
             accepted=f"a name of {IDS}",
         )
     path = folder / name
-    for each in (path.parent, path):
-        if each.is_symlink():
-            return _in_the_way(
-                each,
-                "is a link, and may lead out of the overlay",
-                "an overlay without links inside",
-                "remove the link",
-            )
-    if not path.exists() or (force and path.is_file()):
+    link = next((each for each in (path.parent, path) if each.is_symlink()), None)
+    if link is not None:
+        how = "is a link, and may lead out of the overlay"
+        accepted, remedy = "an overlay without links inside", "remove the link"
+    elif path.exists() and not (force and path.is_file()):
+        how, accepted = "is there already", "a folder without it, or --force"
+        remedy = "replace the file with `--force`"
+    else:
         return None
-    return _in_the_way(
-        path,
-        "is there already",
-        "a folder without it, or --force",
-        "replace the file with `--force`",
-    )
-
-
-def _in_the_way(path: Path, how: str, accepted: str, remedy: str) -> Diagnostic:
     return Diagnostic(
         code="E010",
-        message=f"`{path}` {how}",
+        message=f"`{link or path}` {how}",
         field="--out",
-        value=str(path),
+        value=str(link or path),
         accepted=accepted,
         help=f"name another folder with `--out`, or {remedy}",
     )

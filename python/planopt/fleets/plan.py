@@ -32,7 +32,7 @@ from planopt.documents.fleet import (
 from planopt.documents.fleet_request import FleetRequest, Owned, Workload
 from planopt.documents.parts import Assumed, BomLine, PlanWarning, Search, Sell
 from planopt.documents.plan import Interrupted
-from planopt.fleets.problem import Purchase, Template, undominated
+from planopt.fleets.problem import Purchase, Template, supplied, undominated
 from planopt.fleets.question import PER_UNIT, UTILISATION, Demanded, Question, Use, ask
 from planopt.fleets.stages import Answer, StagesInterrupted, dollars, solve
 from planopt.market import said_by_files
@@ -488,27 +488,18 @@ class Layout:
 
     def streams(self) -> tuple[StreamSupply, ...]:
         """Every demand with what meets it."""
-        fleet = self.question.fleet
-        laid = []
-        for number, stream in enumerate(fleet.streams):
-            supply, left = [], []
-            for period in fleet.periods:
-                there = {
-                    place: count
-                    for place in fleet.of_stream[number]
-                    if (count := self.purchase.at_peak(place, period))
-                }
-                total = sum(fleet.templates[p].supply * n for p, n in there.items())
-                loss = max((fleet.templates[p].loss for p in there), default=0)
-                supply.append(total / PER_UNIT)
-                left.append((total - stream.losses * loss) / PER_UNIT)
-            demand = [stream.peak(period) / PER_UNIT for period in fleet.periods]
+        fleet, laid = self.question.fleet, []
+        for place, stream in enumerate(fleet.streams):
+            supply, left = zip(
+                *(supplied(fleet, self.purchase, place, p) for p in fleet.periods),
+                strict=True,
+            )
             laid.append(
                 StreamSupply(
                     stream=stream.name,
-                    demand=tuple(demand),
-                    supply=tuple(supply),
-                    after_failures=tuple(left),
+                    demand=tuple(stream.peak(p) / PER_UNIT for p in fleet.periods),
+                    supply=tuple(each / PER_UNIT for each in supply),
+                    after_failures=tuple(each / PER_UNIT for each in left),
                 )
             )
         return tuple(laid)

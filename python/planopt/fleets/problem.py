@@ -395,9 +395,9 @@ def shortfalls(fleet: Fleet, purchase: Purchase) -> dict[str, int]:
         note(f"hosts of {fleet.kits[kit].name}", count - held)
     for stream, asked in enumerate(fleet.streams):
         for period in asked.active:
-            for step in range(len(asked.periods[period])):
-                unmet = _unmet(fleet, purchase, stream, period, step)
-                note(asked.name, unmet)
+            for step, there in enumerate(asked.periods[period]):
+                _, left = supplied(fleet, purchase, stream, period, step)
+                note(asked.name, there.demand - left)
     for (name, _), amount in used(fleet, purchase).items():
         note(name, amount - fleet.limits[name])
     for place, count in purchase.containers.items():
@@ -406,11 +406,10 @@ def shortfalls(fleet: Fleet, purchase: Purchase) -> dict[str, int]:
     return {name: amount for name, amount in missing.items() if amount > 0}
 
 
-def _unmet(
-    fleet: Fleet, purchase: Purchase, stream: int, period: int, step: int
-) -> int:
-    """Demand of a step that is not met when the worst failures have happened."""
-    asked = fleet.streams[stream]
+def supplied(
+    fleet: Fleet, purchase: Purchase, stream: int, period: int, step: int = 0
+) -> tuple[int, int]:
+    """Return what is supplied in a step, and what the worst failures leave of it."""
     supply, loss = 0, 0
     for place in fleet.of_stream[stream]:
         template = fleet.templates[place]
@@ -419,7 +418,7 @@ def _unmet(
         if count:
             supply += count * template.supply
             loss = max(loss, template.loss)
-    return asked.periods[period][step].demand + asked.losses * loss - supply
+    return supply, supply - fleet.streams[stream].losses * loss
 
 
 def trimmed(fleet: Fleet, purchase: Purchase) -> Purchase:
@@ -455,7 +454,8 @@ def _drop(
     for key in keys:
         while counts.get(key):
             counts[key] -= 1
-            if _unmet(fleet, left, stream, key[1], 0) > 0:
+            _, supply = supplied(fleet, left, stream, key[1])
+            if supply < fleet.streams[stream].peak(key[1]):
                 counts[key] += 1
                 break
         if key in counts and not counts[key]:

@@ -126,9 +126,7 @@ def calibrate(
     )
     return Calibration(
         accelerator=id_,
-        device=measured_on.name,
-        software=measured_on.software,
-        date=origin.date,
+        **asdict(origin),
         known=is_known,
         rates=rates,
         efficiencies=efficiencies,
