@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -90,16 +90,25 @@ def must_name_accelerators(asked: Asked) -> None:
 
 def read_market(asked: Asked, catalog: Catalog, of: type[MarketT]) -> MarketT:
     """Read what a question asks, with how it was written."""
-    market = asked.question(catalog.native, of)
-    assumed = (*market.assumed, *said_by_files(asked))
-    return structs.replace(
-        market,
-        catalog=catalog.overlays,
-        typed=asked.typed,
-        assumed=assumed,
-        slower=factors(catalog, market, share(market.confidence)),
-        left_out=left_out(catalog, market),
-    )
+    (market,) = read_markets(asked, catalog, of, [asked])
+    return market
+
+
+def read_markets(
+    asked: Asked, catalog: Catalog, of: type[MarketT], edited: Iterable[Asked]
+) -> list[MarketT]:
+    """Read the same in the words of each of some edits of it, at once."""
+    return [
+        structs.replace(
+            market,
+            catalog=catalog.overlays,
+            typed=asked.typed,
+            assumed=(*market.assumed, *said_by_files(asked)),
+            slower=factors(catalog, market, share(market.confidence)),
+            left_out=left_out(catalog, market),
+        )
+        for market in asked.questions(catalog.native, of, edited)
+    ]
 
 
 def said_by_files(asked: Asked) -> Iterator[Assumed]:

@@ -417,31 +417,35 @@ class Asked:
 
     def values(self) -> dict[str, Any]:
         """Read the options of a command that asks nothing of a catalog."""
-        return self._read(lambda: read_options(self.command, self.json), dict)
+        (read,) = self._read(lambda: [read_options(self.command, self.json)], dict)
+        return read
 
     def question(self, catalog: Catalog, of: type[T]) -> T:
         """Read the question that they ask of a catalog."""
-        if not self.edit:
-            ask = catalog.read_question
-            return self._read(lambda: ask(self.command, self.json), of)
-        edit = msgspec.json.encode(_plain(self.edit))
-        return self._read(
-            lambda: catalog.read_edited(self.command, self.json, edit), of
-        )
+        (read,) = self.questions(catalog, of, [self])
+        return read
+
+    def questions(
+        self, catalog: Catalog, of: type[T], edited: Iterable[Asked]
+    ) -> list[T]:
+        """Read what they ask in the words of each of some edits of them, at once."""
+        edits = [msgspec.json.encode(_plain(each.edit)) for each in edited]
+        ask = catalog.read_questions
+        return self._read(lambda: ask(self.command, self.json, edits), of)
 
     @property
     def json(self) -> bytes:
         """What was given, as the core takes it."""
         return msgspec.json.encode(_plain(self.given))
 
-    def _read(self, read: Callable[[], bytes], of: type[T]) -> T:
+    def _read(self, read: Callable[[], Iterable[bytes]], of: type[T]) -> list[T]:
         try:
             told = read()
         except InputError as error:
             problems = [*map(self.placed, error.diagnostics), *self._problems]
             raise InputError(problems) from None
         self.finish()
-        return msgspec.json.decode(told, type=of)
+        return [msgspec.json.decode(each, type=of) for each in told]
 
     def placed(self, problem: Diagnostic) -> Diagnostic:
         """Say of a problem of what `planopt.toml` says where that stands."""

@@ -12,7 +12,7 @@ from planopt.catalog.open import Catalog, open_catalog
 if TYPE_CHECKING:
     import pytest
 
-MOST_CALLS = 23
+MOST_CALLS = 16
 """Of the main command; 74 before the core kept what it found, 12 before plans carried
 their facts and said what was not considered, 19 before they told the price at another
 confidence, which is a question of its own, 37 before the core told how far it is, 39
@@ -20,7 +20,8 @@ before they told what the network is worth: two questions more. 48 before names,
 and errors were asked for once, which prices do not change, 42 before the assumptions
 were read with all else that a plan was made from, 40 before a search told what is
 offered of it and what was settled came laid out, 30 before how slow steps may be was
-one question, and what a plan was made from one."""
+one question, and what a plan was made from one, 23 before all that lies nearby was read,
+searched for and laid out at once."""
 KEPT = (_native.Catalog, _native.Found, _native.Rows)
 
 
@@ -74,7 +75,7 @@ def test_the_main_command_asks_the_core_a_few_times(
     assert plan.alternatives
     assert {
         "type.load",
-        "Catalog.read_question",
+        "Catalog.read_questions",
         "Catalog.search",
         "Catalog.settle",
         "lay_out",

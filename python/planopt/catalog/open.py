@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from operator import methodcaller
 from pathlib import Path
 from typing import TypeVar
@@ -122,9 +122,11 @@ class Catalog:
         self.overlays = tuple(overlays)
         self.assumptions = assumptions
         self.pricing = Pricing()
-        self.native = NativeCatalog.load(
+        self.native, cost = NativeCatalog.load(
             str(bundled_folder()), _folders(overlays), assumptions
         )
+        self.cost = decode(cost, type=CostAssumptions)
+        """What is assumed of money over time."""
         self._as_read = self.native
         self._known: dict[object, bytes] = {}
         """What was asked that prices do not change."""
@@ -137,14 +139,8 @@ class Catalog:
         """Every price of an hour of what can be rented."""
         return decode(self.native.rent_tags(), type=list[PriceTag])
 
-    @cached_property
-    def cost(self) -> CostAssumptions:
-        """What is assumed of money over time."""
-        return decode(self.native.cost_assumptions(), type=CostAssumptions)
-
     def _with(self, native: NativeCatalog) -> Catalog:
         other = copy.copy(self)
-        other.__dict__.pop("cost", None)
         other.native = native
         return other
 
@@ -171,7 +167,10 @@ class Catalog:
         """Return the same catalog with other assumptions of cost."""
         if not cost:
             return self
-        return self._with(self.native.with_cost(written(cost)))
+        native, told = self.native.with_cost(written(cost))
+        other = self._with(native)
+        other.cost = decode(told, type=CostAssumptions)
+        return other
 
     def at_price(self, id_: str, usd: float, terms: str | None = None) -> Catalog:
         """Return the same catalog with one price in place of its own."""

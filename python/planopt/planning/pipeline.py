@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from planopt.planning.question import (
     TOLD,
     ServingQuestion,
     TrainingQuestion,
+    laid_out,
     search_together,
 )
 from planopt.planning.recourse import with_recourse
@@ -44,7 +45,7 @@ from planopt.planning.risk import (
     with_scenarios,
 )
 from planopt.planning.sensitivity import (
-    over_other_networks,
+    nearby,
     run_sensitivities,
     sensitivities,
     steps,
@@ -58,7 +59,7 @@ from planopt.price_sources import oldest_price, price
 from planopt.procurement.problem import Purchase, check
 from planopt.procurement.purchase import PurchaseInterrupted
 from planopt.procurement.solver import Solver
-from planopt.serving.build import Build, lay_out_together
+from planopt.serving.build import Build
 from planopt.serving.prediction_interval import statement
 from planopt.serving.question_types import Problem
 from planopt.steps import Step, Steps
@@ -279,20 +280,20 @@ class Serving:
         if plan.status == "infeasible":
             return plan
         if any(each.chain for each in chosen.deployments):
-            answers, others = _alternatives(question, plan.status, chosen)
+            _, answers, others = _beside(question, plan.status, chosen, {})
             return made_from(
                 replace(plan, answers=answers, alternatives=others), question.catalog
             )
         reach = REACH * chosen.price_usd
-        networks = over_other_networks(question, chosen)
+        networks, near = nearby(question, chosen)
         surer = {} if question.is_wide else at_confidences(plan, question)
-        beside = [*networks.values(), *surer.values()]
-        held = self._held(beside, reach)
+        judged = [*networks.values(), *surer.values()]
+        held = self._held(judged, reach, near.values())
         over = dict(zip(networks, held, strict=False))
         at = zip(surer, held[len(networks) :], strict=True)
         prices = {each: build.price_usd if build else None for each, build in at}
-        flips = sensitivities(question, chosen, over)
-        answers, others = _alternatives(question, plan.status, chosen)
+        best, answers, others = _beside(question, plan.status, chosen, near)
+        flips = sensitivities(question, chosen, {**best, **over})
         plan = replace(
             plan,
             answers=answers,
@@ -311,12 +312,18 @@ class Serving:
         return priced(plan, question, prices)
 
     def _held(
-        self, questions: Sequence[ServingQuestion], reach: float
+        self,
+        questions: Sequence[ServingQuestion],
+        reach: float,
+        beside: Iterable[ServingQuestion] = (),
     ) -> list[Build | None]:
-        """Find what is held, where that is found in time; first within `reach`."""
+        """Find what is held, where that is found in time; first within `reach`.
+
+        What is asked beside is searched for at once.
+        """
         for question in questions:
             question.first_cap_usd = reach
-        search_together(questions)
+        search_together([*questions, *beside])
         choices = self._of_like_cards([(each, each.buy()) for each in questions])
         held = zip(questions, choices, strict=True)
         return [_if_held(question, choice) for question, choice in held]
@@ -391,37 +398,47 @@ def _accuracy(question: ServingQuestion, chosen: Build) -> Accuracy:
     return Accuracy(statement=f"{said}; {SIMULATED}" if judged else said)
 
 
-def _alternatives(
-    question: ServingQuestion, status: Status, chosen: Build
-) -> tuple[Answers, tuple[Alternative, ...]]:
-    """Tell what is best by the other objectives, and builds of other hardware."""
+def _beside(
+    question: ServingQuestion,
+    status: Status,
+    chosen: Build,
+    near: Mapping[str, ServingQuestion],
+) -> tuple[dict[str, Build | None], Answers, tuple[Alternative, ...]]:
+    """Tell what is best nearby, what is by other objectives, and other builds."""
     # The other two are best for a budget: without one, they are told if asked for.
     own, budget = question.problem.objective, question.problem.money
     told = TOLD if budget is not None else ("cheapest",)
-    asked = [question.aiming(objective) for objective in told if objective != own]
-    bought = [
-        (each, each.buy())
-        for each in asked
-        if question.may_ask_again and not each.found.summary.is_cut_by_time
-    ]
-    bought = [(each, purchase) for each, purchase in bought if purchase.counts]
+    aims = {each: question.aiming(each) for each in told if each != own}
+    asked: dict[str, ServingQuestion] = {
+        **near,
+        **{
+            objective: each
+            for objective, each in aims.items()
+            if question.may_ask_again and not each.found.summary.is_cut_by_time
+        },
+    }
+    bought = {name: each.buy() for name, each in asked.items()}
+    counts = ([each.counts] if each.counts else [] for each in bought.values())
     listed = [{each.row: each.count} for each in question.offered.builds]
-    *best, builds = lay_out_together(
-        [
-            (each.found, each.problem, each.limits, [purchase.counts])
-            for each, purchase in bought
-        ]
-        + [(question.found, question.problem, question.limits, listed)]
+    *laid, builds = laid_out(
+        [*zip(asked.values(), counts, strict=True), (question, listed)]
     )
+    best = {
+        name: next(iter(each), None) for name, each in zip(asked, laid, strict=True)
+    }
+    for each in filter(None, best.values()):
+        check(each.broken)
     answers = {own: Answer(objective=own, status=status, **figures_of(chosen))}
-    for (each, purchase), (other,) in zip(bought, best, strict=True):
-        check(other.broken)
-        objective = each.problem.objective
-        proven: Status = "optimal" if purchase.status == "optimal" else "feasible"
-        answers[objective] = Answer(
-            objective=objective, status=proven, **figures_of(other)
-        )
+    for objective in aims:
+        if (other := best.pop(objective, None)) is not None:
+            is_proven = bought[objective].status == "optimal"
+            answers[objective] = Answer(
+                objective=objective,
+                status="optimal" if is_proven else "feasible",
+                **figures_of(other),
+            )
     return (
+        best,
         Answers(
             cheapest=answers.get("cheapest"),
             throughput=answers.get("throughput"),

@@ -62,7 +62,7 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
     beats = None
     if not _is_asked(problem):
         return NO_POOLS
-    published = question.catalog.model(problem.model).weights
+    published = chosen.facts.published if chosen else None
     formats = {problem.weights or published, *problem.allow_quantization}
     if chosen is not None:
         problem = replace(problem, weights=chosen.deployments[0].candidate.weights)
@@ -73,7 +73,7 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
             beats = known if known < math.inf else None
             most = min(MUCH_DEARER * known, problem.budget_usd or math.inf)
             problem = replace(problem, budget_usd=most if most < math.inf else None)
-    others = sorted(formats - {problem.weights or published})
+    others = sorted(filter(None, formats - {problem.weights}))
     best = NO_POOLS
     for attempt in range(ATTEMPTS):
         found = _found(question, problem, None if attempt else beats)

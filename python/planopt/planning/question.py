@@ -17,10 +17,11 @@ from planopt.documents.certificate import Proven
 from planopt.documents.parts import Accuracy
 from planopt.documents.plan import Plan, TrainingPlan
 from planopt.documents.training import Batches
-from planopt.market import read_market
+from planopt.market import read_market, read_markets
 from planopt.money import price_of_an_hourly_dollar
 from planopt.options import Asked, Edit
 from planopt.procurement.problem import (
+    Counts,
     Found,
     Limits,
     Objective,
@@ -32,7 +33,7 @@ from planopt.procurement.problem import (
 )
 from planopt.procurement.purchase import buy
 from planopt.procurement.solver import Solver
-from planopt.serving.build import NO_POOLS, Build, TwoPools, build, lay_out_together
+from planopt.serving.build import NO_POOLS, Build, TwoPools, lay_out_together
 from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, UnitsSought, find_together
 from planopt.training.build import TrainingBuild, lay_clusters_out
@@ -159,8 +160,16 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     def edited(self, edit: Edit) -> Self:
         """Ask the same in other words of the command line, by the same clock."""
-        asked = self.asked.edited(edit)
-        read = read_market(asked, self.catalog, type(self.problem))
+        (other,) = self.edited_each([edit])
+        return other
+
+    def edited_each(self, edits: Iterable[Edit]) -> list[Self]:
+        """Ask the same in several other words, which are read at once."""
+        asked = [*map(self.asked.edited, edits)]
+        read = read_markets(self.asked, self.catalog, type(self.problem), asked)
+        return [self._in_words(*each) for each in zip(asked, read, strict=True)]
+
+    def _in_words(self, asked: Asked, read: AskedT) -> Self:
         problem = read.judged_as(self.problem)
         catalog = self.catalog
         if not problem.counts_as(self.problem):
@@ -370,7 +379,9 @@ class ServingQuestion(Question[Problem, Build]):
 
     def bought(self, purchase: Purchase) -> Build:
         """Lay a purchase out."""
-        return build(self.found, self.problem, self.limits, purchase.counts)
+        ((chosen,),) = laid_out([(self, [purchase.counts])])
+        check(chosen.broken)
+        return chosen
 
     @cached_property
     def without_target(self) -> ServingQuestion:
@@ -412,11 +423,6 @@ class ServingQuestion(Question[Problem, Build]):
             other._found = self.found
         return other
 
-    def best(self) -> Build | None:
-        """Build of the best purchase, or none if there is none."""
-        (best,) = best_of([self])
-        return best
-
 
 def search_together(questions: Sequence[ServingQuestion]) -> None:
     """Search for what can be bought of questions about one catalog, at once."""
@@ -428,23 +434,13 @@ def search_together(questions: Sequence[ServingQuestion]) -> None:
             each._found = each._far_enough(found)
 
 
-def best_of(questions: Sequence[ServingQuestion]) -> list[Build | None]:
-    """Answer questions about one catalog together: they are searched for at once.
-
-    Where there is no purchase there is no build either.
-    """
-    search_together(questions)
-    bought = [(each, each.buy().counts) for each in questions]
-    laid = lay_out_together(
-        [
-            (each.found, each.problem, each.limits, [counts] if counts else [])
-            for each, counts in bought
-        ]
+def laid_out(
+    purchases: Sequence[tuple[ServingQuestion, Sequence[Counts]]],
+) -> list[tuple[Build, ...]]:
+    """Lay purchases of questions about one catalog out, at once."""
+    return lay_out_together(
+        [(each.found, each.problem, each.limits, counts) for each, counts in purchases]
     )
-    best = [next(iter(builds), None) for builds in laid]
-    for each in filter(None, best):
-        check(each.broken)
-    return best
 
 
 @dataclass

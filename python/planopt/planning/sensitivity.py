@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, convert, structs
 
@@ -37,7 +37,6 @@ from planopt.planning.question import (
     AnyQuestion,
     ServingQuestion,
     TrainingQuestion,
-    best_of,
 )
 from planopt.planning.warnings import LOW_MARGIN, PCIE_CHANGE
 from planopt.price_sources import dollars, price
@@ -86,45 +85,46 @@ class _Sessions(Struct):
 # --- Of serving -----------------------------------------------------------------------
 
 
-def over_other_networks(
-    question: ServingQuestion, chosen: Build
-) -> dict[str, ServingQuestion]:
-    """Ask the same over networks one step slower and faster, by how that is typed."""
-    if question.is_wide or not question.seconds_left:
-        return {}
-    there = (each.hardware.network for each in chosen.deployments)
-    networks = _other_networks(question, there)
-    return {change: question.edited(edit) for change, edit in networks}
+class Nearby(NamedTuple):
+    """Questions that may be answered otherwise, by how their change is typed."""
+
+    networks: dict[str, ServingQuestion]
+    """Over networks one step slower and faster: what they buy is to keep promises."""
+    others: dict[str, ServingQuestion]
+
+
+def nearby(question: ServingQuestion, chosen: Build) -> Nearby:
+    """Ask what may flip the choice, where that does not take as long again."""
+    if question.is_wide:
+        return Nearby({}, {})
+    networks = dict(_other_networks(question, chosen.facts.networks_beside))
+    edits = {
+        **_higher_target(question.problem, chosen),
+        **_pcie_classes(question),
+        **_other_sessions(question.problem),
+    }
+    asked = question.edited_each([*networks.values(), *edits.values()])
+    others = (each.near(chosen) for each in asked[len(networks) :])
+    return Nearby(
+        dict(zip(networks, asked, strict=False)),
+        dict(zip(edits, others, strict=True)),
+    )
 
 
 def sensitivities(
-    question: ServingQuestion, chosen: Build, over: Mapping[str, Build | None]
+    question: ServingQuestion, chosen: Build, best: Mapping[str, Build | None]
 ) -> tuple[Sensitivity, ...]:
-    """Ask what flips the choice, where that does not take as long again.
-
-    What other networks would buy keeps its promises as the choice does.
-    """
-    edits: dict[str, Edit] = {}
-    if not question.is_wide:
-        edits |= _higher_target(question.problem, chosen)
-        edits |= _pcie_classes(question)
-        edits |= _other_sessions(question.problem)
-    asked = [question.edited(edit).near(chosen) for edit in edits.values()]
-    told = [
+    """Tell what changes of the question would buy, and what a full pipeline does."""
+    told = (
         _told(change, chosen, other)
-        for change, other in zip(edits, best_of(asked), strict=True)
+        for change, other in best.items()
         if other or question.seconds_left
-    ]
+    )
     return (
         *(
             each
             for each in told
             if each.choice_changes or not each.change.startswith(PCIE_CHANGE)
-        ),
-        *(
-            _told(change, chosen, other)
-            for change, other in over.items()
-            if other or question.seconds_left
         ),
         *_full_pipeline(question, chosen),
     )
@@ -239,7 +239,7 @@ def run_sensitivities(
     question: TrainingQuestion, chosen: TrainingBuild
 ) -> tuple[Sensitivity, ...]:
     """Ask again with less time and with more, and on slower and faster networks."""
-    networks = _other_networks(question, [chosen.deployment.hardware.network])
+    networks = _other_networks(question, chosen.networks_beside)
     changes = (
         *_other_deadlines(question.problem.deadline_seconds),
         *((change, edit, OTHER_NETWORK) for change, edit in networks),
@@ -277,16 +277,12 @@ def _other_deadlines(deadline: float | None) -> Iterator[_Change]:
 
 
 def _other_networks(
-    question: AnyQuestion, networks: Iterable[str | None]
+    question: AnyQuestion, beside: Iterable[Sequence[str]]
 ) -> Iterator[tuple[str, Edit]]:
     """Ask for networks one step slower and faster: what the network is worth."""
-    if question.problem.networks or not question.had_time:
+    if question.problem.networks or not (question.had_time and question.seconds_left):
         return
-    native = question.catalog.native
-    # What is rented has a region's, which nothing is beside; of several the first.
-    beside = (native.networks_beside(each) for each in networks if each)
-    steps: Sequence[Sequence[str]] = next(filter(any, beside), ())
-    for names in steps:
+    for names in beside:
         if names:
             typed = ",".join(names)
             yield f"--network {typed}", Edit({"network": typed})

@@ -8,10 +8,10 @@ has refused is one at rates that are shown to hold (docs/reference/serving.md, s
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace as with_changes
@@ -82,86 +82,105 @@ class _Ask(NamedTuple):
     cap: float | None
     """Money beyond which nothing is looked at."""
 
+    @classmethod
+    def about(cls, question: ServingQuestion, guess: Purchase) -> _Ask:
+        """Ask about what is not much dearer than the closed form says."""
+        cap, known = question.problem.money, _known_price(question, guess)
+        if known is not None:
+            cap = min(REACH * known / MICRO_USD, cap or math.inf)
+        return cls(question, guess, cap)
 
-_Way: TypeAlias = "Generator[_Ask, _Settled, Choice | None]"
-"""How a question is settled: what is asked of the core, and what is chosen then."""
+    def is_too_near(self, answer: _Settled) -> bool:
+        """Whether a better purchase may have what is dearer than was looked at."""
+        if self.cap is None or self.cap == self.question.problem.money:
+            return False
+        is_below = answer.value is not None and answer.value <= self.cap * MICRO_USD
+        return answer.summary.is_cut_by_price and not is_below
+
+    def further(self, answer: _Settled) -> _Ask:
+        """Ask again: what is dearer than all that is known is in no better purchase."""
+        known = answer.value
+        cap = self.question.problem.money if known is None else known / MICRO_USD
+        return self._replace(cap=cap)
 
 
 def settled(asked: Sequence[tuple[ServingQuestion, Purchase]]) -> list[Choice | None]:
     """Choose what keeps its promises in its own simulation, and say what is proven.
 
-    Of several questions about one catalog the core is asked at once. Figures are those
-    that are predicted, however slow a choice was judged to be.
+    Of several questions about one catalog the core is asked at once, and again of those
+    for which it did not look far enough.
     """
-    ways: list[_Way] = [_settled(*each) for each in asked]
-    choices: list[Choice | None] = [None] * len(ways)
-    answers: dict[int, _Settled | None] = dict.fromkeys(range(len(ways)))
-    while answers:
-        asks: dict[int, _Ask] = {}
-        for place, answer in answers.items():
-            way = ways[place]
-            try:
-                asks[place] = next(way) if answer is None else way.send(answer)
-            except StopIteration as end:
-                choices[place] = end.value
-        answers = dict(zip(asks, _asked([*asks.values()]), strict=True))
-    return choices
+    asks = {
+        place: _Ask.about(question, purchase)
+        for place, (question, purchase) in enumerate(asked)
+        if not _has_no_method(question.problem)
+    }
+    answers: dict[int, _Settled] = {}
+    while asks:
+        told = zip(asks.items(), _asked([*asks.values()]), strict=True)
+        asks = {}
+        for (place, ask), answer in told:
+            answers[place] = answer
+            if not ask.is_too_near(answer):
+                continue
+            if answer.ended != "time":
+                asks[place] = ask.further(answer)
+            elif answer.bound is not None and ask.cap is not None:
+                # Nothing dearer was looked at.
+                bound = min(answer.bound, ask.cap * MICRO_USD)
+                answers[place] = with_changes(answer, bound=bound)
+    return [_chosen(*each, answers.get(place)) for place, each in enumerate(asked)]
 
 
-def _settled(question: ServingQuestion, purchase: Purchase) -> _Way:
-    """Choose for one of them."""
-    choice = yield from _as_judged(question, purchase)
+def _has_no_method(problem: Problem) -> bool:
+    """Whether nothing proves what is best: the fastest, or of one batch."""
+    return problem.objective == "latency" or problem.batch is not None
+
+
+def _known_price(question: ServingQuestion, guess: Purchase) -> int | None:
+    """Return what the closed form would pay, where that is what is asked about."""
+    is_price = question.problem.objective == "cheapest"
+    return guess.price_micro_usd if is_price else None
+
+
+def _chosen(
+    question: ServingQuestion, purchase: Purchase, answer: _Settled | None
+) -> Choice | None:
+    """Choose for one of them, and predict its figures, however slow it was judged."""
+    if answer is None:
+        choice = _unproven(question, purchase)
+    else:
+        choice = _as_settled(question, purchase, answer)
     if choice is None or not question.problem.slower or question.problem.is_brief:
         return choice
     return choice._replace(build=_finally(question.about(slower={}), choice.build))
 
 
-def _as_judged(question: ServingQuestion, purchase: Purchase) -> _Way:
-    """Choose with the figures of the runs that it was judged by."""
-    problem = question.problem
-    if problem.objective == "latency" or problem.batch is not None:
-        return _unproven(question, purchase)
-    known = purchase.price_micro_usd if problem.objective == "cheapest" else None
-    cap = problem.money
-    if known is not None:
-        cap = min(REACH * known / MICRO_USD, cap or math.inf)
-    answer = yield _Ask(question, purchase, cap)
-    while cap is not None and answer.summary.is_cut_by_price and cap != problem.money:
-        reached = cap * MICRO_USD
-        if answer.value is not None and answer.value <= reached:
-            break
-        if answer.ended == "time":
-            # Nothing dearer was looked at, and without a bound not all that is not.
-            bound = None if answer.bound is None else min(answer.bound, reached)
-            answer = with_changes(answer, bound=bound)
-            break
-        # What is dearer than all that is known can be in no better purchase.
-        cap = problem.money if answer.value is None else answer.value / MICRO_USD
-        answer = yield _Ask(question, purchase, cap)
-    dear = known is not None and (answer.value or 0.0) > MUCH_DEARER * known
-    chosen = answer.build
-    if chosen is None or (answer.ended == "time" and dear):
+def _as_settled(
+    question: ServingQuestion, purchase: Purchase, answer: _Settled
+) -> Choice | None:
+    """Choose what the core has settled, or what the closed form knows beside it."""
+    problem, chosen = question.problem, answer.build
+    why: Literal["edge", "time"] = "time" if answer.ended == "time" else "edge"
+    if chosen is None:
+        other = _unproven(question, purchase, answer.bound)
+        return other and other._replace(purchase=replace(other.purchase, why=why))
+    value, known = answer.value or 0.0, _known_price(question, purchase)
+    if why == "time" and known is not None and value > MUCH_DEARER * known:
         # The closed form may know one that nobody had the time to look at.
         other = _unproven(question, purchase, answer.bound)
-        if other and answer.ended != "time":
-            other = other._replace(purchase=replace(other.purchase, why="edge"))
-        if chosen is None:
+        is_cheaper = other and other.build.price_usd * MICRO_USD < value
+        if other and is_cheaper and not missed(problem, other.build):
             return other
-        if other and not missed(problem, other.build):
-            price = other.build.price_usd * MICRO_USD
-            if answer.value is None or price < answer.value:
-                return other
     check(chosen.broken)
-    deployments = (
-        _with(each, report)
-        for each, report in zip(chosen.deployments, answer.runs, strict=True)
-    )
-    chosen = with_changes(chosen, deployments=tuple(deployments))
+    ran = zip(chosen.deployments, answer.runs, strict=True)
+    deployments = tuple(_with(each, report) for each, report in ran)
+    chosen = with_changes(chosen, deployments=deployments)
     is_proven = answer.ended == "proven"
     proven = Purchase(
         status="optimal" if is_proven else "feasible",
         counts=answer.counts,
-        why=None if is_proven else "time" if answer.ended == "time" else "edge",
+        why=None if is_proven else why,
     )
     proven = _bounded(proven, problem, answer.value, answer.bound)
     question.simulated = answer.simulations, answer.requests
@@ -174,8 +193,6 @@ def _asked(asks: Sequence[_Ask]) -> list[_Settled]:
 
     The final run and what lies beside it take the rest of the time.
     """
-    if not asks:
-        return []
     told = []
     for question, guess, cap in asks:
         problem = question.problem
@@ -259,8 +276,8 @@ def _unproven(
             break
         choice = judged(other)
     price = choice.purchase.price_micro_usd
-    no_method = question.problem.objective == "latency" or question.problem.batch
-    why: Literal["space", "time"] = "space" if no_method else "time"
+    has_method = not _has_no_method(question.problem)
+    why: Literal["space", "time"] = "time" if has_method else "space"
     feasible = replace(choice.purchase, status="feasible", why=why)
     return choice._replace(purchase=_bounded(feasible, question.problem, price, bound))
 

@@ -121,9 +121,10 @@ def _low_margin(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarnin
 
 def _quantised(question: ServingQuestion, chosen: Build) -> Iterator[PlanWarning]:
     own, problem = chosen.facts.published, question.problem
-    parameters = question.catalog.model(problem.model, problem.kv_heads).parameters
     for weights in sorted({str(d.candidate.weights) for d in chosen.deployments}):
         if weights != own and not (weights in _WIDE and own in _WIDE):
+            model = question.catalog.model(problem.model, problem.kv_heads)
+            parameters = model.parameters
             told = cost_in_quality(weights, parameters)
             known = quality_of(weights, parameters)
             yield PlanWarning(

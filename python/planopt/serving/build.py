@@ -12,7 +12,7 @@ from planopt._native import lay_out as native_lay_out
 from planopt.catalog.open import DEFAULT_ASSUMPTIONS
 from planopt.documents.evaluation import Deployment, Disaggregated, Transfer
 from planopt.documents.parts import BomLine, Cost, Outlasted
-from planopt.procurement.problem import Broken, Counts, Found, Limits, check
+from planopt.procurement.problem import Broken, Counts, Found, Limits
 from planopt.serving.question_types import Problem
 
 
@@ -25,6 +25,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Format that its weights are published in."""
     without_licence: tuple[str, ...] = ()
     """Accelerators that are bought and whose licence forbids data centers."""
+    networks_beside: tuple[tuple[str, ...], ...] = ()
+    """Networks one step slower and one step faster than its own."""
 
 
 class Build(Struct, frozen=True, kw_only=True):
@@ -93,7 +95,7 @@ Purchases = tuple["Found", "Problem", "Limits", "Sequence[Counts]"]
 
 
 def lay_out_together(asked: Sequence[Purchases]) -> list[tuple[Build, ...]]:
-    """Lay purchases of several questions out.
+    """Lay purchases of several questions out, those that break limits, too.
 
     A purchase of one kind of unit for a number of users runs the batch that they need,
     in the layout that is fastest for them; otherwise each unit runs what it was bought
@@ -105,21 +107,6 @@ def lay_out_together(asked: Sequence[Purchases]) -> list[tuple[Build, ...]]:
         for found, problem, limits, purchases in asked
     ]
     return [_BUILDS.decode(each) for each in native_lay_out(requests)]
-
-
-def lay_out(
-    found: Found, problem: Problem, limits: Limits, purchases: Sequence[Counts]
-) -> tuple[Build, ...]:
-    """Lay purchases of one question out, those that break limits, too."""
-    (builds,) = lay_out_together([(found, problem, limits, purchases)])
-    return builds
-
-
-def build(found: Found, problem: Problem, limits: Limits, counts: Counts) -> Build:
-    """Lay out what a solver chose, and refuse what breaks a limit."""
-    (chosen,) = lay_out(found, problem, limits, [counts])
-    check(chosen.broken)
-    return chosen
 
 
 def _asked(

@@ -25,6 +25,8 @@ class TrainingBuild(Struct, frozen=True, kw_only=True):
     """The cluster in a line: accelerators, hosts, network, layout."""
     broken: tuple[Broken, ...] = ()
     """Limits that it breaks."""
+    networks_beside: tuple[tuple[str, ...], ...]
+    """Networks one step slower and one step faster than its own."""
 
     @property
     def evaluation(self) -> TrainingEvaluation:

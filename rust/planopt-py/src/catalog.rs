@@ -77,6 +77,11 @@ impl Catalog {
     /// assumptions : str
     ///     Name, or path of a TOML file.
     ///
+    /// Returns
+    /// -------
+    /// (Catalog, bytes)
+    ///     The catalog, and as JSON what is assumed of money over time.
+    ///
     /// Raises
     /// ------
     /// `InputError`
@@ -87,16 +92,16 @@ impl Catalog {
         root: &str,
         overlays: Vec<PathBuf>,
         assumptions: &str,
-    ) -> PyResult<Self> {
+    ) -> PyResult<(Self, Vec<u8>)> {
         let root = Path::new(root);
         let loaded = py.detach(move || catalog::Catalog::load(root, &overlays, assumptions));
-        loaded
-            .map(|catalog| Self {
-                data: Arc::new(catalog),
-                watcher: None,
-                kept: Arc::default(),
-            })
-            .map_err(|problems| input_error(py, &problems))
+        let data = loaded.map_err(|problems| input_error(py, &problems))?;
+        let catalog = Self {
+            data: Arc::new(data),
+            watcher: None,
+            kept: Arc::default(),
+        };
+        catalog.with_its_cost()
     }
 
     /// The same catalog, whose long work is told of.
@@ -114,16 +119,17 @@ impl Catalog {
         }
     }
 
-    /// The same catalog with some of the assumptions of cost in place of its own.
+    /// The same catalog with some of the assumptions of cost in place of its own, and all of them as
+    /// JSON.
     ///
     /// Parameters
     /// ----------
     /// cost : bytes
     ///     JSON: `years`, `duty`, `electricity_usd_per_kwh`, `pue` and `carbon_kg_per_kwh`, those that
     ///     differ.
-    fn with_cost(&self, py: Python<'_>, cost: &[u8]) -> PyResult<Self> {
+    fn with_cost(&self, py: Python<'_>, cost: &[u8]) -> PyResult<(Self, Vec<u8>)> {
         let given: catalog::CostChoice = question(py, cost)?;
-        Ok(self.like(self.data.with_cost(given)))
+        self.like(self.data.with_cost(given)).with_its_cost()
     }
 
     /// The same catalog with another price in place of its own.
@@ -229,11 +235,6 @@ impl Catalog {
         answer(py, self.data.describe(kind, id))
     }
 
-    /// Ids of networks one step slower and one step faster than a network.
-    fn networks_beside(&self, id: &str) -> [Vec<&str>; 2] {
-        self.data.networks_beside(id)
-    }
-
     /// A model in short: parameters, width, heads, layers, context, format.
     fn model(&self, py: Python<'_>, request: &[u8]) -> PyResult<Vec<u8>> {
         let request: request::ModelRequest = question(py, request)?;
@@ -273,7 +274,8 @@ impl Catalog {
         answer(py, py.detach(|| request::read_fleet(&file, &self.data)))
     }
 
-    /// The question that options ask, as JSON: names looked up, what is left open assumed.
+    /// The questions that options ask in some other words, as JSON: names looked up, what is left open
+    /// assumed.
     ///
     /// Parameters
     /// ----------
@@ -281,31 +283,30 @@ impl Catalog {
     ///     Such as ``solve``.
     /// given : bytes
     ///     JSON: what was given, by the arguments of the API.
+    /// edits : list of bytes
+    ///     JSON: what of it is changed, or left out where it is empty; nothing, to ask as it was given.
     ///
     /// Raises
     /// ------
     /// `InputError`
-    ///     With everything that is wrong with them.
-    fn read_question(&self, py: Python<'_>, command: &str, given: &[u8]) -> PyResult<Vec<u8>> {
-        let given = options(given)?;
-        answer(py, request::read_question(command, given, &self.data))
-    }
-
-    /// The same with some options changed, or left out where they are empty.
-    fn read_edited(
+    ///     With everything that is wrong with the first that cannot be asked.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments of Python are handed over by value"
+    )]
+    fn read_questions(
         &self,
         py: Python<'_>,
         command: &str,
         given: &[u8],
-        edit: &[u8],
-    ) -> PyResult<Vec<u8>> {
-        let (given, edit) = (options(given)?, options(edit)?);
-        answer(py, request::read_edited(command, given, edit, &self.data))
-    }
-
-    /// The assumptions' values of money over time.
-    fn cost_assumptions(&self) -> PyResult<Vec<u8>> {
-        written(&self.data.assumptions.entity.cost)
+        edits: Vec<Vec<u8>>,
+    ) -> PyResult<Vec<Vec<u8>>> {
+        let read = |edit: &Vec<u8>| {
+            let (given, edit) = (options(given)?, options(edit)?);
+            let question = request::read_question(command, given, edit, &self.data);
+            answer(py, question)
+        };
+        edits.iter().map(read).collect()
     }
 
     /// Evaluates one serving configuration, whether or not it works.
@@ -575,6 +576,12 @@ impl Catalog {
 }
 
 impl Catalog {
+    /// It, and its assumptions of cost.
+    fn with_its_cost(self) -> PyResult<(Self, Vec<u8>)> {
+        let cost = written(&self.data.assumptions.entity.cost)?;
+        Ok((self, cost))
+    }
+
     /// Another catalog, with the same watcher: its names stand for the same silicon, whatever that costs.
     fn like(&self, catalog: catalog::Catalog) -> Self {
         Self {

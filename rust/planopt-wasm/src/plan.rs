@@ -58,7 +58,7 @@ pub(crate) fn answer(
     let Some(catalog) = opened else {
         return Err(fault("no catalog is open".to_owned()));
     };
-    let problem = read_question("solve", options, catalog)?;
+    let problem = read_question("solve", options, Options::new(), catalog)?;
     let catalog = Arc::new(counted(catalog, &problem)?);
     let limits: Limits = read(limits_of(&problem))?;
     let guess = guessed(&catalog, &problem, &limits)?;

@@ -80,7 +80,7 @@ impl Catalog {
 
     /// Networks with a price whose ports are one step slower than those of a network, and one step faster:
     /// what it is worth is seen against these.
-    pub fn networks_beside(&self, id: &str) -> [Vec<&str>; 2] {
+    pub fn networks_beside(&self, id: &str) -> [Vec<String>; 2] {
         let rate = |network: &Network| {
             let link = self.links.get(&network.link)?;
             link.entity.bandwidth
@@ -103,7 +103,7 @@ impl Catalog {
             .filter(|rate| *rate > own.0);
         [slower.reduce(f64::max), faster.reduce(f64::min)].map(|step| {
             let of_step = rated.iter().filter(|(rate, _)| Some(rate.0) == step);
-            of_step.map(|(_, id)| *id).collect()
+            of_step.map(|(_, id)| (*id).to_owned()).collect()
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::catalog::PartKind;
+use crate::catalog::{Catalog, PartKind};
 use crate::document::{BomLine, HardwareAnswer, RunEvaluation, TrainingCandidate};
 use crate::quantity::thousands;
 use crate::search::Broken;
@@ -31,12 +31,17 @@ pub struct TrainingBuild {
     pub summary: String,
     /// Limits that it breaks.
     pub broken: Vec<Broken>,
+    /// Networks one step slower and one step faster than its own.
+    pub networks_beside: [Vec<String>; 2],
 }
 
 impl TrainingBuild {
     /// A run with what it breaks.
-    pub fn of(deployment: TrainingDeployment, broken: Vec<Broken>) -> Self {
+    pub fn of(catalog: &Catalog, deployment: TrainingDeployment, broken: Vec<Broken>) -> Self {
+        let network = deployment.hardware.network.as_deref();
         Self {
+            networks_beside: network
+                .map_or_else(Default::default, |own| catalog.networks_beside(own)),
             summary: deployment.summary(),
             deployment,
             broken,

@@ -11,6 +11,8 @@ use crate::document::{
     BomLine, Candidate, Evaluation, EvaluationAnswer, HardwareAnswer, TransferAnswer,
 };
 use crate::search::{Broken, Outlasted};
+use crate::transformer::Transformer;
+use std::collections::BTreeSet;
 
 /// What the replicas of a deployment do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -210,7 +212,7 @@ pub struct Build {
 }
 
 /// What there is to know of a purchase beside what it does.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Facts {
     /// Longest context that the model was made for.
     pub max_context: u64,
@@ -218,11 +220,44 @@ pub struct Facts {
     pub published: &'static str,
     /// Accelerators that are bought and whose licence forbids data centers, by id.
     pub without_licence: Vec<String>,
+    /// Networks one step slower and one step faster than the first of its own that has any beside it.
+    pub networks_beside: [Vec<String>; 2],
+}
+
+impl Facts {
+    fn of(catalog: &Catalog, transformer: &Transformer, deployments: &[Deployment]) -> Self {
+        let bought = deployments.iter().filter(|each| !each.is_rented());
+        let accelerators: BTreeSet<&str> = bought
+            .map(|own| own.candidate.accelerator.as_str())
+            .collect();
+        let known = accelerators
+            .into_iter()
+            .filter_map(|id| catalog.accelerator(id).ok());
+        let forbidden = known.filter(|accelerator| !accelerator.datacenter_licence);
+        // What is rented has a region's, which nothing is beside.
+        let own = deployments
+            .iter()
+            .filter_map(|each| each.hardware.network.as_deref());
+        let mut beside = own.map(|id| catalog.networks_beside(id));
+        Self {
+            max_context: transformer.max_context,
+            published: transformer.weights.name(),
+            without_licence: forbidden.map(|each| each.name.clone()).collect(),
+            networks_beside: beside
+                .find(|steps| steps.iter().any(|step| !step.is_empty()))
+                .unwrap_or_default(),
+        }
+    }
 }
 
 impl Build {
-    /// Adds up deployments.
-    pub fn of(catalog: &Catalog, deployments: Vec<Deployment>, broken: Vec<Broken>) -> Self {
+    /// Adds up deployments of a model.
+    pub fn of(
+        catalog: &Catalog,
+        transformer: &Transformer,
+        deployments: Vec<Deployment>,
+        broken: Vec<Broken>,
+    ) -> Self {
         let assumptions = &catalog.assumptions.entity.cost;
         let mut bill = Bill::default();
         let mut tokens_per_second = 0.0;
@@ -268,13 +303,13 @@ impl Build {
             tokens_per_second,
             tokens_per_second_per_user: slowest,
             summary: summaries.join("; "),
+            facts: Facts::of(catalog, transformer, &deployments),
             deployments,
             transfer: None,
             requests_per_second: None,
             broken,
             failures: Vec::new(),
             tokens_per_second_left: tokens_per_second,
-            facts: Facts::default(),
         }
     }
 }

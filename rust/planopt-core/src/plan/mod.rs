@@ -12,5 +12,5 @@ pub mod training_problem;
 
 pub use self::bill::sourced;
 pub use self::cluster::{TrainingBuild, TrainingDeployment};
-pub use self::deployment::{Build, BuildCost, Deployment, Facts, Role};
+pub use self::deployment::{Build, BuildCost, Deployment, Role};
 pub use self::intervals::{Errors, MetricErrors, Predicted, STEPS_OF_SERVING, STEPS_OF_TRAINING};

@@ -41,9 +41,7 @@ pub use self::machines::Machines;
 pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model};
 pub use self::neighbours::{Neighbours, ServeNeighbours, serve_neighbours};
 pub use self::offload::OffloadRequest;
-pub use self::parse::{
-    DefaultOption, Options, read_defaults, read_edited, read_options, read_question,
-};
+pub use self::parse::{DefaultOption, Options, read_defaults, read_options, read_question};
 pub use self::pools::{
     DecodePool, Limits, PoolsOptions, PoolsSearchAnswer, SearchPools, find_pools,
 };

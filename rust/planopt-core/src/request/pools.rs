@@ -15,13 +15,13 @@ use crate::hardware::{Connection, HardwareSpec, Inventory, Nics, Rates, Selectio
 use crate::load::{EngineOptions, Load};
 use crate::parallel::{Layout, Pins};
 use crate::plan::serving::Subject;
-use crate::plan::{Build, Deployment, Errors, Facts, Predicted, Role};
+use crate::plan::{Build, Deployment, Errors, Predicted, Role};
 use crate::quantity::{MicroUsd, Watts, real};
 use crate::search::{FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, search_pools};
 use crate::serving::engine::Transfer;
 use crate::serving::{End, evaluate_unit, prompt_cache, transfer};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 /// A search for two pools.
@@ -208,25 +208,15 @@ impl PoolsContext<'_> {
         let bill = found.cluster.bill_of_materials().unwrap_or_default();
         let prefill = self.deployed(Role::Prefill, &found.prefill, found, Vec::new())?;
         let decode = self.deployed(Role::Decode, &found.decode, found, bill)?;
-        let sets = found
-            .cluster
-            .sets()
-            .iter()
-            .map(|set| set.hardware.accelerator);
-        let forbidden: BTreeSet<&str> = sets
-            .filter(|accelerator| !accelerator.datacenter_licence)
-            .map(|accelerator| accelerator.name.as_str())
-            .collect();
-        let facts = Facts {
-            max_context: asked.transformer.max_context,
-            published: asked.transformer.weights.name(),
-            without_licence: forbidden.into_iter().map(str::to_owned).collect(),
-        };
         Ok(Build {
-            facts,
             transfer: Some(transferred(found, asked)),
             requests_per_second: Some(found.requests_per_second),
-            ..Build::of(self.catalog, vec![decode, prefill], Vec::new())
+            ..Build::of(
+                self.catalog,
+                asked.transformer,
+                vec![decode, prefill],
+                Vec::new(),
+            )
         })
     }
 

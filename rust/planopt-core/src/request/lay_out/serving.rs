@@ -1,13 +1,11 @@
 //! What a purchase of units becomes: models on hardware, in the layout that is fastest.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::purchase::{ForUsers, LayOut};
 use crate::diagnostic::{Diagnostic, code};
 use crate::hardware::Nics;
 use crate::parallel::Pins;
 use crate::plan::serving::Subject;
-use crate::plan::{Build, Deployment, Errors, Facts, Predicted};
+use crate::plan::{Build, Deployment, Errors, Predicted};
 use crate::search::{Found, Part, fastest_layout};
 
 /// Lays purchases of units out.
@@ -20,6 +18,9 @@ pub(super) fn builds(
     parts: &[Part],
     request: &LayOut,
 ) -> Result<Vec<Build>, Vec<Diagnostic>> {
+    let Some(first) = parts.first() else {
+        return Ok(Vec::new());
+    };
     let builds = request.purchases.iter().map(|bought| {
         let counts: Vec<(u32, u64)> = bought
             .counts
@@ -42,30 +43,12 @@ pub(super) fn builds(
         let limits = &request.limits;
         let broken = limits.broken(&found.rows, &counts);
         Ok(Build {
-            facts: facts(found, parts, &bought.counts),
             failures: limits.redundancy.outlasted(&found.rows, &counts),
             tokens_per_second_left: limits.tokens_left(&found.rows, &counts).near(),
-            ..Build::of(&found.catalog, deployments, broken)
+            ..Build::of(&found.catalog, &first.transformer, deployments, broken)
         })
     });
     builds.collect()
-}
-
-/// What there is to know of a purchase.
-fn facts(found: &Found, parts: &[Part], counts: &BTreeMap<u32, u32>) -> Facts {
-    let systems = counts.keys().map(|row| found.rows.system(*row as usize));
-    let bought = systems.filter(|system| system.terms.is_none());
-    let accelerators: BTreeSet<&str> = bought.map(|own| own.accelerator.as_str()).collect();
-    let known = accelerators
-        .into_iter()
-        .filter_map(|id| found.catalog.accelerator(id).ok());
-    let forbidden = known.filter(|accelerator| !accelerator.datacenter_licence);
-    let model = parts.first().map(|part| &part.transformer);
-    Facts {
-        max_context: model.map_or(0, |model| model.max_context),
-        published: model.map_or("", |model| model.weights.name()),
-        without_licence: forbidden.map(|each| each.name.clone()).collect(),
-    }
 }
 
 fn deploy(

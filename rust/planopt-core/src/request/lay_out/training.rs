@@ -25,7 +25,7 @@ pub(super) fn builds(
             let deployment = deploy(found, run, row)?;
             let counts = [(u32::try_from(row).unwrap_or(u32::MAX), 1)];
             let broken = request.limits.broken(&found.rows, &counts);
-            Ok(TrainingBuild::of(deployment, broken))
+            Ok(TrainingBuild::of(&found.catalog, deployment, broken))
         })
     });
     builds.collect()

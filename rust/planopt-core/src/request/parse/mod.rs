@@ -38,39 +38,24 @@ pub fn read_options(command: &str, given: Options) -> Result<Value, Vec<Diagnost
     reader.finish(Value::Object(values))
 }
 
-/// Reads the question that the options of a command ask.
-pub fn read_question(
-    command: &str,
-    given: Options,
-    catalog: &Catalog,
-) -> Result<Value, Vec<Diagnostic>> {
-    whole(command, given, catalog, false)
-}
-
-/// Reads a question with some of its options changed, or left out where they are empty.
+/// Reads the question that the options of a command ask, with some of them changed, or left out where
+/// they are empty.
 ///
-/// Nothing is missed that a whole question needs: an edit may take the last limit away.
-pub fn read_edited(
+/// Of one that is edited nothing is missed that a whole question needs: an edit may take the last limit
+/// away.
+pub fn read_question(
     command: &str,
     given: Options,
     edit: Options,
     catalog: &Catalog,
 ) -> Result<Value, Vec<Diagnostic>> {
+    let is_edited = !edit.is_empty();
     let kept = given.into_iter();
     let kept = kept.filter(|(name, _)| edit.iter().all(|(edited, _)| edited != name));
     let mut options: Options = kept.collect();
     let left_out = Given::Text(String::new());
     options.extend(edit.into_iter().filter(|(_, value)| *value != left_out));
-    whole(command, options, catalog, true)
-}
-
-fn whole(
-    command: &str,
-    given: Options,
-    catalog: &Catalog,
-    is_edited: bool,
-) -> Result<Value, Vec<Diagnostic>> {
-    let reader = Reader::new(command, given, Some(catalog), is_edited);
+    let reader = Reader::new(command, options, Some(catalog), is_edited);
     match command {
         "train" => {
             let (reader, request) = typed(reader)?;
