@@ -257,14 +257,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def request(
-    configuration: Mapping[str, object],
-    load: Load,
-    run: Run,
-    engine: Mapping[str, object],
+    configuration: Mapping[str, object], load: Load, run: Run
 ) -> dict[str, object]:
-    """Put a load on a configuration under an engine, as the core takes it."""
+    """Put a load on a configuration and its scheduler, as the core takes it."""
     parts: dict[str, object] = msgspec.to_builtins({"load": load, "run": run})
-    return {**configuration, **parts, "scheduler": engine}
+    return {**configuration, **parts}
 
 
 def outcome(
@@ -273,11 +270,9 @@ def outcome(
     configuration: Mapping[str, object],
     load: Load,
     run: Run,
-    engine: Mapping[str, object],
 ) -> Outcome:
     """Simulate such a load, or estimate it."""
-    asked = request(configuration, load, run, engine)
-    found = catalog.ask(door, asked, Outcome)
+    found = catalog.ask(door, request(configuration, load, run), Outcome)
     if found.report is None:
         return found
     report = msgspec.structs.replace(

@@ -167,7 +167,8 @@ class Enumeration:
         came = Arrivals(kind="poisson", per_second=rate * copies)
         layout = cast("dict[str, int]", configuration["layout"])
         many = {**layout, "replicas": layout["replicas"] * copies}
-        tried = Tried({**configuration, "layout": many}, replace(load, arrivals=came))
+        own = {"layout": many, "scheduler": self.problem.asked["scheduler"]}
+        tried = Tried({**configuration, **own}, replace(load, arrivals=came))
         report = Trial(requests, seed).of(self.catalog, self.problem, tried)
         if report is None or report.overloaded or report.slo_violation is None:
             return "late"

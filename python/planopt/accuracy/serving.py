@@ -111,10 +111,11 @@ class MeasuredReplica:
         request = self.request(batch=1, prompt=lengths[0], context=sum(lengths))
         # One user alone has one micro-batch; a load fills the pipeline.
         request |= {"replicas": replicas, "decode": decode, "in_flight": None}
+        request["scheduler"] = engine
         run = Run(requests=requests, doors_close=True)
         catalog = catalog_of(self.assumptions)
         with _predictable():
-            found = outcome(catalog, "simulate_serving", request, load, run, engine)
+            found = outcome(catalog, "simulate_serving", request, load, run)
         if found.report is None:
             raise UnpredictableError.of(found.rejections)
         return found.report

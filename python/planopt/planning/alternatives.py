@@ -233,7 +233,7 @@ def other_clusters(
     named and have no cluster are listed with what keeps them from it.
     """
     runs = question.found.runs()
-    listed = list(question.offered.builds)
+    listed = list(question.found.offered.builds)
     if question.problem.objective == "throughput":
         listed.sort(key=lambda each: -runs.tokens_per_second[each.row])
     others: dict[str, TrainingAlternative] = {}

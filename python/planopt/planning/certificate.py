@@ -24,7 +24,7 @@ def certified(plan: Plan, question: ServingQuestion) -> Plan:
         return plan
     proven = question.proven or Proven()
     if question.problem.percentile is None:
-        demand, dual = _dual(question.offered.offers["cheapest"])
+        demand, dual = _dual(question.found.offered.offers["cheapest"])
     else:
         demand = "throughput" if question.limits.tokens_per_second else "concurrency"
         dual = math.floor(proven.least_per_demand or 0.0)

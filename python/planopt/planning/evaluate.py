@@ -104,10 +104,11 @@ def evaluated(asked: Asked, catalog: Catalog | None = None) -> EvaluationDocumen
             sessions=read.session_load,
         )
         predicted = simulated if loaded else estimated
+        scheduled = {**request, "scheduler": scheduler}
 
         def under(load: Load) -> tuple[Latencies | None, Simulated | None]:
             if reading is None:
-                return predicted(opened, request, load, engine=scheduler), None
+                return predicted(opened, scheduled, load), None
             two = simulated_with(opened, scheduler, reading, request, load)
             return two.latencies, two
 

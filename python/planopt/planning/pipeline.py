@@ -207,21 +207,20 @@ class Serving:
     def _of_like_cards(
         self, asked: Sequence[tuple[ServingQuestion, Purchase]]
     ) -> list[Choice | None]:
-        """Lay purchases out; where latencies are promised, what is shown to hold."""
+        """Lay purchases out; where latencies are promised, what is shown to hold.
+
+        That may be two pools.
+        """
         judged = [each for each in asked if each[0].problem.percentile is not None]
         if len(judged) < len(asked):
             return [self._bought(*each) for each in asked]
-        choices = zip(asked, settled(judged), strict=True)
-        return [self._or_pools(question, choice) for (question, _), choice in choices]
-
-    def _or_pools(
-        self, question: ServingQuestion, choice: Choice | None
-    ) -> Choice | None:
-        """Return two pools where these are better."""
-        choice, question.pools = better_of(question, choice)
-        if choice is not None:
-            choice.question.pools = question.pools
-        return choice
+        choices = []
+        for (question, _), choice in zip(asked, settled(judged), strict=True):
+            better, question.pools = better_of(question, choice)
+            if better is not None:
+                better.question.pools = question.pools
+            choices.append(better)
+        return choices
 
     def _bought(self, question: ServingQuestion, purchase: Purchase) -> Choice | None:
         """Lay a purchase out whose steps are all alike."""
@@ -419,7 +418,7 @@ def _beside(
     }
     bought = {name: each.buy() for name, each in asked.items()}
     counts = ([each.counts] if each.counts else [] for each in bought.values())
-    listed = [{each.row: each.count} for each in question.offered.builds]
+    listed = [{each.row: each.count} for each in question.found.offered.builds]
     *laid, builds = laid_out(
         [*zip(asked.values(), counts, strict=True), (question, listed)]
     )

@@ -25,7 +25,6 @@ from planopt.procurement.problem import (
     Found,
     Limits,
     Objective,
-    Offered,
     Purchase,
     Wanted,
     check,
@@ -127,11 +126,6 @@ class Question(ABC, Generic[AskedT, BuildT]):
         )
 
     @property
-    def offered(self) -> Offered:
-        """What OR-Tools is offered."""
-        return self.found.offered
-
-    @property
     def may_ask_again(self) -> bool:
         """Whether a question that takes as long as this one did ends in its time."""
         return time.monotonic() + self.took <= self.ends
@@ -148,7 +142,7 @@ class Question(ABC, Generic[AskedT, BuildT]):
 
     def buy(self) -> Purchase:
         """Ask OR-Tools for the best purchase."""
-        offer = self.offered.offers[self.wanted.objectives[0]]
+        offer = self.found.offered.offers[self.wanted.objectives[0]]
         return buy(offer, self.solver, max(LEAST_SECONDS, self.seconds_left))
 
     def about(self, **changes: object) -> Self:
@@ -453,11 +447,17 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     batches: Batches | None = None
     """The range that its batch is the best of, with what was found for each."""
     tried_all: bool = True  # Whether there was the time for each of them
+    most_usd: float | None = None  # Price of a cluster that is looked for, at most
 
     def search(self) -> Found:
         """Find the best cluster of each accelerator, host and network."""
-        seconds = RUN_SEARCHED * self.seconds_left
-        return find_clusters(self.catalog, self.problem, seconds, wanted=self.wanted)
+        return find_clusters(
+            self.catalog,
+            self.problem,
+            RUN_SEARCHED * self.seconds_left,
+            wanted=self.wanted,
+            price_cap_usd=self.most_usd,
+        )
 
     @cached_property
     def limits(self) -> Limits:
@@ -544,14 +544,7 @@ class TrainingQuestion(Question[TrainingProblem, TrainingBuild]):
     def up_to(self, price_usd: float) -> TrainingQuestion:
         """Ask the same of clusters that cost no more."""
         other = self.about()
-        seconds = RUN_SEARCHED * self.seconds_left
-        other._found = find_clusters(
-            self.catalog,
-            self.problem,
-            seconds,
-            wanted=self.wanted,
-            price_cap_usd=price_usd,
-        )
+        other.most_usd = price_usd
         return other
 
 

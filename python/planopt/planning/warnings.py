@@ -418,8 +418,8 @@ def _estimates(
     """Estimate each deployment under a load of its own, where that can be done."""
     problem = question.problem
     for each in chosen.deployments:
-        asked = configuration_of(problem, each)
-        engine = problem.asked["scheduler"]
-        found = estimated(question.catalog, asked, load(each), engine=engine)
+        scheduler = {"scheduler": problem.asked["scheduler"]}
+        asked = {**configuration_of(problem, each), **scheduler}
+        found = estimated(question.catalog, asked, load(each))
         if found is not None:
             yield found

@@ -42,14 +42,10 @@ ONE_REQUEST: Final = Run(requests=1)
 
 
 def simulated(
-    catalog: Catalog,
-    configuration: Mapping[str, object],
-    load: Load,
-    *,
-    engine: Mapping[str, object],
+    catalog: Catalog, configuration: Mapping[str, object], load: Load
 ) -> Latencies | None:
     """Simulate a load on a configuration; none if the configuration does not work."""
-    return outcome(catalog, SIMULATE, configuration, load, run_of(load), engine).report
+    return outcome(catalog, SIMULATE, configuration, load, run_of(load)).report
 
 
 def run_of(load: Load, requests: int = REQUESTS) -> Run:
@@ -67,15 +63,11 @@ def run_of(load: Load, requests: int = REQUESTS) -> Run:
 
 
 def estimated(
-    catalog: Catalog,
-    configuration: Mapping[str, object],
-    load: Load,
-    *,
-    engine: Mapping[str, object],
+    catalog: Catalog, configuration: Mapping[str, object], load: Load
 ) -> Latencies | None:
     """Estimate the same by the closed form; none if it cannot keep up either."""
     door = "estimate_serving"
-    return outcome(catalog, door, configuration, load, ONE_REQUEST, engine).report
+    return outcome(catalog, door, configuration, load, ONE_REQUEST).report
 
 
 def promised(problem: Problem) -> dict[str, Any]:
@@ -155,7 +147,7 @@ def degrees(candidate: Candidate) -> dict[str, object]:
 
 
 class Tried(NamedTuple):
-    """A configuration, and the part of a question's load that comes to it."""
+    """A configuration with its scheduler, and what of a question's load comes to it."""
 
     configuration: dict[str, object]
     load: Load
@@ -181,8 +173,8 @@ class Trial(NamedTuple):
         configuration, load = tried
         if self.prefix_hit_rate is not None:
             load = replace(load, prefix_hit_rate=self.prefix_hit_rate)
-        run, engine = self.run(problem, load), problem.asked["scheduler"]
-        return outcome(catalog, SIMULATE, configuration, load, run, engine).report
+        run = self.run(problem, load)
+        return outcome(catalog, SIMULATE, configuration, load, run).report
 
     def run(self, problem: Problem, load: Load) -> Run:
         """Say how long it is simulated, and what is promised."""
@@ -206,10 +198,7 @@ def held_to(
 ) -> int:
     """Count how many times longer steps may be, of some, until a promise is broken."""
     runs = [
-        question(
-            SIMULATE,
-            request(*each, USUAL.run(problem, each.load), problem.asked["scheduler"]),
-        )
+        question(SIMULATE, request(*each, USUAL.run(problem, each.load)))
         for each in tried
     ]
     at: dict[str, object] = {"at": problem.percentile, "accelerator": accelerator}
@@ -232,9 +221,16 @@ def of_deployment(
         load = load.of_users(deployment.users)
     else:
         load = load.shared(share)
-    configuration = configuration_of(problem, deployment)
-    configuration["engine"] = problem.judged["engine"]
-    return Tried(configuration, load)
+    return Tried(_judged(problem, deployment), load)
+
+
+def _judged(problem: Problem, deployment: Deployment) -> dict[str, object]:
+    """Put a deployment as its load is simulated."""
+    return {
+        **configuration_of(problem, deployment),
+        "engine": problem.judged["engine"],
+        "scheduler": problem.asked["scheduler"],
+    }
 
 
 class _Pools(Protocol):
@@ -264,23 +260,13 @@ def of_pools(problem: Problem, bought: _Pools) -> Tried | None:
         load = replace(load, arrivals=Arrivals(kind="poisson", per_second=per_second))
     elif load.arrivals.users and problem.objective in AS_MUCH:
         load = load.of_users(bought.users)
-    both = {each.role: configuration_of(problem, each) for each in bought.deployments}
-    way = bought.transfer
-    engine, scheduler = problem.judged["engine"], problem.asked["scheduler"]
-    configuration = {
-        **both["prefill"],
-        "engine": engine,
-        "decode": {
-            **both["decode"],
-            "engine": engine,
-            "scheduler": scheduler,
-            "transfer": {
-                "latency_seconds": way.latency_seconds,
-                "seconds_per_token": way.seconds_per_token,
-            },
-        },
+    both = {each.role: _judged(problem, each) for each in bought.deployments}
+    transfer = {
+        "latency_seconds": bought.transfer.latency_seconds,
+        "seconds_per_token": bought.transfer.seconds_per_token,
     }
-    return Tried(configuration, load)
+    decode = {**both["decode"], "transfer": transfer}
+    return Tried({**both["prefill"], "decode": decode}, load)
 
 
 @dataclass(frozen=True)
@@ -309,9 +295,9 @@ def simulated_with(
             field="--prefill-tp",
             accepted="degrees and an accelerator that hold the model",
         )
-    both = {**prefill, "decode": {**decode, "scheduler": scheduler}}
-    run = run_of(load)
-    found = outcome(catalog, SIMULATE, both, load, run, scheduler)
+    own = {"scheduler": scheduler}
+    both = {**prefill, **own, "decode": {**decode, **own}}
+    found = outcome(catalog, SIMULATE, both, load, run_of(load))
     evaluation = msgspec.convert(alone, ServingEvaluation, from_attributes=True)
     pool = Pool(
         candidate=alone.candidate,

@@ -43,11 +43,9 @@ class UnitsSought(NamedTuple):
     """What is bought of them."""
 
 
-def find_units(
-    catalog: Catalog, problem: Problem, aim: Aim, seconds: float = math.inf
-) -> Found:
+def find_units(catalog: Catalog, problem: Problem, aim: Aim) -> Found:
     """Find the units that meet a question's speed, for each format that it allows."""
-    (found,) = find_together(catalog, [UnitsSought(problem, aim, seconds)])
+    (found,) = find_together(catalog, [UnitsSought(problem, aim)])
     return found
 
 
