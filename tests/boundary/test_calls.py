@@ -20,8 +20,8 @@ before they told what the network is worth: two questions more. 48 before names,
 and errors were asked for once, which prices do not change, 42 before the assumptions
 were read with all else that a plan was made from, 40 before a search told what is
 offered of it and what was settled came laid out, 30 before how slow steps may be was
-one question, and what a plan was made from one, 23 before all that lies nearby was read,
-searched for and laid out at once."""
+one question, and what a plan was made from one, 23 before all that lies nearby was
+read, searched for and laid out at once."""
 KEPT = (_native.Catalog, _native.Found, _native.Rows)
 
 
