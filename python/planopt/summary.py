@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from msgspec import convert, structs
 
@@ -231,33 +231,35 @@ def itemised(
 _CAUSES = ("compute", "memory", "communication", "offload", "host", "waiting")
 
 
-def with_time_parts(of: Deployment, percentile: str | None) -> Deployment:
+def _with_parts(
+    each: Deployment | TrainingDeployment, percentile: str | None
+) -> Deployment | TrainingDeployment:
+    """Let a deployment say what its times and its peak consist of."""
+    if isinstance(each, Deployment):
+        timed = tuple(_times(each, percentile))
+        served = structs.replace(each.evaluation, time_parts=timed)
+        return structs.replace(each, evaluation=served)
+    run = structs.replace(each.evaluation, peak_parts=tuple(_peak(each.evaluation)))
+    return structs.replace(each, evaluation=run)
+
+
+def _times(of: Deployment, percentile: str | None) -> Iterator[Part]:
     """Say what the time of a token consists of, up to the percentile that is judged."""
     decode, judged = of.evaluation.decode, of.evaluation.tpot_seconds
     if not decode.tpot_seconds or not decode.step_seconds or of.chain:
-        return of
+        return
     # Steps of a token: two where batches take turns, a part of one where it is drafted.
     steps = decode.tpot_seconds / decode.step_seconds
-    parts = [
-        Part(name=f"{cause}_seconds", seconds=seconds * steps)
-        for cause in _CAUSES
-        if (seconds := getattr(decode, f"{cause}_seconds"))
-    ]
+    for cause in _CAUSES:
+        if seconds := getattr(decode, f"{cause}_seconds"):
+            yield Part(name=f"{cause}_seconds", seconds=seconds * steps)
     late = (getattr(judged, percentile) if percentile else None) or 0.0
     if late > decode.tpot_seconds:
-        rest = late - decode.tpot_seconds
-        parts.append(Part(name="load_seconds", seconds=rest))
-    evaluation = structs.replace(of.evaluation, time_parts=tuple(parts))
-    return structs.replace(of, evaluation=evaluation)
-
-
-def with_peak_parts(of: TrainingDeployment) -> TrainingDeployment:
-    """Say what becomes of the peak: the model's arithmetic, and what keeps from it."""
-    evaluation = structs.replace(of.evaluation, peak_parts=tuple(_peak(of.evaluation)))
-    return structs.replace(of, evaluation=evaluation)
+        yield Part(name="load_seconds", seconds=late - decode.tpot_seconds)
 
 
 def _peak(of: TrainingEvaluation) -> Iterator[PeakPart]:
+    """Say what becomes of the peak: the model's arithmetic, and what keeps from it."""
     whole, used = of.step_seconds, of.mfu
     if not whole or used is None:
         return
@@ -282,7 +284,9 @@ def summed_up(plan: PlanT, catalog: Catalog) -> PlanT:
     hourly = plan.cost.usd_per_hour
     totals = _totals(plan)
     if isinstance(plan, (Plan, TrainingPlan)):
-        plan = _with_parts(plan)
+        judged = plan.request.percentile
+        deployments = tuple(_with_parts(each, judged) for each in plan.deployments)
+        plan = structs.replace(plan, deployments=deployments)
         cost, height, sell = itemised(plan, catalog.cost)
         plan = structs.replace(plan, cost=cost, sell=sell)
         totals = structs.replace(totals, rack_units=height)
@@ -318,17 +322,6 @@ def made_from(plan: PlanT, catalog: Catalog) -> PlanT:
     )
 
 
-def _with_parts(plan: PlanT) -> PlanT:
-    """Let deployments say what their times and their peak consist of."""
-    if isinstance(plan, TrainingPlan):
-        runs = tuple(map(with_peak_parts, plan.deployments))
-        return structs.replace(plan, deployments=runs)
-    assert isinstance(plan, Plan)
-    judged = plan.request.percentile
-    timed = tuple(with_time_parts(each, judged) for each in plan.deployments)
-    return structs.replace(plan, deployments=timed)
-
-
 def _promises(plan: PlanDocument) -> Iterator[Promise]:
     if isinstance(plan, TrainingPlan):
         for each in plan.deployments:
@@ -337,7 +330,7 @@ def _promises(plan: PlanDocument) -> Iterator[Promise]:
                 name = each.candidate.accelerator
                 wait = plan.request.delivered_seconds(name, each.hardware)
                 seconds = wait + each.evaluation.days * SECONDS_PER_DAY
-                yield _most("deadline", asked, seconds)
+                yield _promise("deadline", asked, seconds)
     elif isinstance(plan, Plan) and plan.deployments:
         yield from _of_serving(plan)
 
@@ -353,7 +346,7 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
         # An error of steps is one of all that is made of them.
         times = judged / (slowest.evaluation.decode.tpot_seconds or 1.0)
         yield structs.replace(
-            _most("tpot", asked, judged),
+            _promise("tpot", asked, judged),
             percentile=request.percentile,
             low=times * interval.low if interval else None,
             high=times * interval.high if interval else None,
@@ -363,7 +356,7 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
             getattr(each.evaluation.ttft_seconds, request.percentile) or 0.0
             for each in deployed
         ]
-        told = _most("ttft", request.ttft_seconds, max(waits))
+        told = _promise("ttft", request.ttft_seconds, max(waits))
         yield structs.replace(told, percentile=request.percentile)
     if request.requests_per_second and request.percentile:
         loads = [each.evaluation.under_load for each in deployed]
@@ -380,9 +373,10 @@ def _of_serving(plan: Plan) -> Iterator[Promise]:
             put_out(each) * (each.hardware.goodput or 1.0) for each in deployed
         )
         asked = request.throughput_tokens_per_second
-        yield _least("throughput", asked, supplied, "tok/s")
+        yield _promise("throughput", asked, supplied, "tok/s")
     if request.concurrency and not request.requests_per_second:
-        yield _least("concurrency", request.concurrency, totals.concurrency or 0, "")
+        there = totals.concurrency or 0
+        yield _promise("concurrency", request.concurrency, there, "")
 
 
 def tpot(deployment: Deployment, percentile: str | None) -> float:
@@ -400,19 +394,16 @@ def put_out(deployment: Deployment) -> float:
     return (deployment.evaluation.decode.tokens_per_second or 0.0) * deployment.replicas
 
 
-def _most(name: PromiseName, asked: float, predicted: float) -> Promise:
-    held = predicted <= asked * (1 + ROUNDING)
-    return Promise(name=name, asked=asked, predicted=predicted, unit="s", held=held)
-
-
-def _least(name: PromiseName, asked: float, predicted: float, unit: str) -> Promise:
-    return Promise(
-        name=name,
-        asked=asked,
-        predicted=predicted,
-        unit="tok/s" if unit else "",
-        held=predicted >= asked * (1 - ROUNDING),
-    )
+def _promise(
+    name: PromiseName,
+    asked: float,
+    predicted: float,
+    unit: Literal["s", "tok/s", ""] = "s",
+) -> Promise:
+    """Promise a time at most, and anything else at least."""
+    short, ample = asked * (1 + ROUNDING), asked * (1 - ROUNDING)
+    held = predicted <= short if unit == "s" else predicted >= ample
+    return Promise(name=name, asked=asked, predicted=predicted, unit=unit, held=held)
 
 
 def _totals(plan: PlanDocument) -> Totals:

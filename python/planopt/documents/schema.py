@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -81,29 +81,16 @@ def unit_of(path: str) -> str:
 def _structs(kind: type) -> dict[str, type]:
     """Return the structs that a document is made of, by their names."""
     found: dict[str, type] = {}
-
-    def visit(part: msgspec.inspect.Type) -> None:
-        match part:
-            case msgspec.inspect.StructType(cls=struct, fields=fields):
-                # Two of one name are called by their modules, too.
-                whole = f"{struct.__module__}.{struct.__name__}"
-                if whole not in found:
-                    found[whole] = struct
-                    found.setdefault(struct.__name__, struct)
-                    for field in fields:
-                        visit(field.type)
-            case msgspec.inspect.UnionType(types=types):
-                for each in types:
-                    visit(each)
-            case msgspec.inspect.VarTupleType(item_type=item):
-                visit(item)
-            case msgspec.inspect.TupleType(item_types=items):
-                for each in items:
-                    visit(each)
-            case msgspec.inspect.DictType(value_type=value):
-                visit(value)
-
-    visit(msgspec.inspect.type_info(kind))
+    parts: list[Any] = [kind]
+    for part in parts:
+        parts += get_args(part)
+        if hasattr(part, "__struct_fields__"):
+            # Two of one name are called by their modules, too.
+            whole = f"{part.__module__}.{part.__name__}"
+            if whole not in found:
+                found[whole] = part
+                found.setdefault(part.__name__, part)
+                parts += get_type_hints(part).values()
     return found
 
 

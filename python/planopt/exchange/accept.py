@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from planopt.documents.evaluation import ServingEvaluation
 from planopt.documents.exchange import Acceptance, Judged, Outcome, Term, TermName
 from planopt.documents.load import load_plan
+from planopt.documents.parts import Part
 from planopt.documents.plan import Plan, Promise, TrainingPlan
 from planopt.errors import InputError
 from planopt.exchange.results import Result, read_result
@@ -133,12 +133,20 @@ def _terms(plan: Plan | TrainingPlan, result: Result) -> Iterator[Term]:
             yield _term("step", step, measured)
         return
     does = plan.deployments[0].evaluation
-    parts: tuple[tuple[TermName, str], ...] = (("decode", "tpot"), ("prefill", "ttft"))
-    for name, figure in parts:
-        seen, predicted = result.times.get(figure), _predicted(does, figure)
-        if seen is not None and predicted is not None and (usual := seen.usual[0]):
-            most = _largest(does) if name == "decode" else None
-            yield _term(name, predicted, usual, most)
+    usual: tuple[tuple[TermName, str, float | None, tuple[Part, ...]], ...] = (
+        (
+            "decode",
+            "tpot",
+            does.tpot_seconds.p50 or does.decode.tpot_seconds,
+            does.time_parts,
+        ),
+        ("prefill", "ttft", does.ttft_seconds.p50 or does.prefill.seconds, ()),
+    )
+    for name, figure, predicted, parts in usual:
+        seen = result.times.get(figure)
+        if seen is not None and predicted is not None and (measured := seen.usual[0]):
+            most = max(parts, key=lambda part: part.seconds, default=None)
+            yield _term(name, predicted, measured, most.name if most else None)
     seen, load = result.times.get("ttft"), does.ttft_seconds
     if seen is not None and load.p50 and load.p95:
         (low, high), (least, _) = seen.at(95), seen.at(50)
@@ -156,18 +164,6 @@ def _term(
         ratio=measured / predicted,
         most_of_it=most,
     )
-
-
-def _predicted(does: ServingEvaluation, figure: str) -> float | None:
-    if figure == "tpot":
-        return does.tpot_seconds.p50 or does.decode.tpot_seconds
-    return does.ttft_seconds.p50 or does.prefill.seconds
-
-
-def _largest(does: ServingEvaluation) -> str | None:
-    """Name the largest part of a token's time."""
-    parts = does.time_parts
-    return max(parts, key=lambda part: part.seconds).name if parts else None
 
 
 def _remarks(result: Result) -> Iterator[str]:

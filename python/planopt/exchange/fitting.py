@@ -22,6 +22,7 @@ from planopt.errors import InputError
 from planopt.exchange.least_squares import TELLS, Chosen, Fitting
 from planopt.exchange.measuring import configuration, under
 from planopt.exchange.results import read_result
+from planopt.exchange.tool import Options
 from planopt.files import write
 from planopt.measurement.overlay import (
     ASSUMPTIONS,
@@ -156,7 +157,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     figure: Literal["tpot", "ttft"]
     is_mean: bool
     seconds: float
-    asked: dict[str, object]
+    asked: Options
     load: str
 
     def predicted(self, catalog: Catalog) -> float:
@@ -275,7 +276,7 @@ def _all_seen(
 
 
 def _seen(
-    path: str, options: dict[str, object], catalog: Catalog, remarks: list[str]
+    path: str, options: Options, catalog: Catalog, remarks: list[str]
 ) -> Iterator[Seen]:
     """Yield the times of a result that tell of the machine, and remark on the rest."""
     result = read_result(path)
@@ -305,9 +306,7 @@ def _seen(
             yield seen(figure=figure, is_mean=is_mean, seconds=seconds)
 
 
-def _answer(
-    path: str, asked: dict[str, object], catalog: Catalog
-) -> EvaluationDocument:
+def _answer(path: str, asked: Options, catalog: Catalog) -> EvaluationDocument:
     found = evaluated(Asked("evaluate serving", asked), catalog)
     if not found.feasible:
         raise InputError.of(
@@ -319,7 +318,7 @@ def _answer(
     return found
 
 
-def _of_one(asked: Sequence[dict[str, object]]) -> tuple[str, str | None]:
+def _of_one(asked: Sequence[Options]) -> tuple[str, str | None]:
     """Tell the card and the engine that all results are of."""
     both = dict.fromkeys(
         (str(each["accelerator"]).partition("@")[0], each.get("engine"))

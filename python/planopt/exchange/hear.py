@@ -23,6 +23,7 @@ class Hearing:
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
         self.terms: Terms = {}
+        self.environment: dict[str, str] = {}
         self.heard: list[Heard] = []
         self.problems: list[Diagnostic] = []
         self._flags: dict[str, list[Flag]] = {}

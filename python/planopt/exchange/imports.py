@@ -29,11 +29,10 @@ def read_command(what: str, **options: object) -> ImportDocument:
     of = tool(str(name))
     text, document = content(what)
     hearing = Hearing(of)
-    environment: dict[str, str] = {}
     if document is not None:
         hearing.settings(settings(document))
     else:
-        words, environment = shell_words(text)
+        words, hearing.environment = shell_words(text)
         hearing.words(_program(of, words))
         if (file := hearing.terms.get("file")) is not None:
             _, beside_it = content(str(file))
@@ -47,14 +46,15 @@ def read_command(what: str, **options: object) -> ImportDocument:
     beside = {key: each for key, each in asked.given.items() if key != "tool"}
     read = read_training if of.subject == "training" else read_serving
     catalog = open_for(asked)
-    run = read(of, hearing, environment, beside, catalog)
+    run = read(hearing, beside, catalog)
     found = _tried(of, run, beside, catalog)
     said = str(hearing.terms.get("model", ""))
     named = _QUANTISED.search(said) if of.subject == "serving" else None
     if named and "weights" not in found.options:
         told = f"`{said}` is called {named[0]}: say --weights, or it is as published"
         found = replace(found, remarks=(*found.remarks, told))
-    return replace(found, flags=tuple(hearing.heard), environment=environment)
+    heard = tuple(hearing.heard)
+    return replace(found, flags=heard, environment=hearing.environment)
 
 
 def _tried(
@@ -86,17 +86,14 @@ def _elsewhere(run: Server | Run, accelerator: str) -> Elsewhere:
     """Say in short what it does on another accelerator."""
     try:
         found, held = run.on(accelerator)
+        why = None if found.feasible else found.rejections[0].message
     except InputError as error:
         why = error.diagnostics[0].message
+    if why is not None:
         return Elsewhere(accelerator=accelerator, fits=False, why_not=why)
-    if not found.feasible:
-        why = found.rejections[0].message
-        return Elsewhere(accelerator=accelerator, fits=False, why_not=why)
+    speed = speed_of(found)
     return Elsewhere(
-        accelerator=accelerator,
-        fits=True,
-        sequences=held,
-        tokens_per_second=speed_of(found),
+        accelerator=accelerator, fits=True, sequences=held, tokens_per_second=speed
     )
 
 

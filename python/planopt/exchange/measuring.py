@@ -29,14 +29,12 @@ from planopt.exchange.render import comment
 from planopt.exchange.results import Result
 from planopt.exchange.serving import LOADED
 from planopt.exchange.terms import serving_roles
-from planopt.exchange.tool import Tool, tool
+from planopt.exchange.tool import Options, Tool, tool
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
 
 # --- What a result was measured on ----------------------------------------------------
 
-
-Options = dict[str, object]
 
 ACCEPTED = (
     "a plan of solve with one deployment, or what `import --json` or "
@@ -143,7 +141,7 @@ def export_measurement(plan: PlanDocument, to: str) -> Export:
             "`worth_measuring`",
         )
     options = _options(plan, to)
-    found = _evaluated(options)
+    found = evaluated(Asked("evaluate serving", options))
     one = Deployment(
         model=plan.deployments[0].model,
         candidate=found.candidate,
@@ -192,7 +190,7 @@ def _then(plan: Plan, loads: dict[int, int]) -> str:
     )
 
 
-def _options(plan: Plan, to: str) -> dict[str, object]:
+def _options(plan: Plan, to: str) -> Options:
     """Find the configuration, in the plan or beside it."""
     card = plan.worth_measuring[0].accelerator
     known = [(each.candidate, each.hardware) for each in plan.deployments]
@@ -210,17 +208,13 @@ def _options(plan: Plan, to: str) -> dict[str, object]:
     return {name: each for name, each in said.items() if name not in OF_A_LOAD}
 
 
-def _evaluated(options: dict[str, object]) -> EvaluationDocument:
-    return evaluated(Asked("evaluate serving", options))
-
-
-def _loads(options: dict[str, object], most: int) -> dict[int, int]:
+def _loads(options: Options, most: int) -> dict[int, int]:
     """Say how many users there are at a time, and how many requests of each load."""
     loads = {}
     for users in sorted({1, math.isqrt(most), most}):
         asked = {name: each for name, each in options.items() if name != "batch"}
-        found = _evaluated({**asked, "concurrency": users, "load": "benchmark"})
-        load = found.under_load
+        asked |= {"concurrency": users, "load": "benchmark"}
+        load = evaluated(Asked("evaluate serving", asked)).under_load
         rate = (load.requests_per_second if load is not None else None) or 0.0
         loads[users] = max(LEAST_ROUNDS * users, round(rate * SECONDS))
     return loads

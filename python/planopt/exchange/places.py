@@ -15,7 +15,7 @@ from planopt.errors import Diagnostic
 from planopt.exchange.render import command, filled, nested, yaml
 from planopt.exchange.say import Said, cannot
 from planopt.exchange.terms import Role
-from planopt.exchange.tool import TOOLS, Tool
+from planopt.exchange.tool import TOOLS, Tool, count_of
 
 VENDOR = "NVIDIA"
 """Whose images and resources the templates name."""
@@ -78,14 +78,17 @@ def placed(
         over = role.terms["hosts"] != 1 and place.files_over_hosts
         here = role.copies // role.units if place.each == "copy" else 1
         for copy in range(max(here, 1)):
-            cards = _cards(role, "accelerators_of_host")
+            cards = count_of(role.terms, "accelerators_of_host")
             terms = {
                 **_terms(plan, place, of, role, said),
                 "set": set,
                 "copy": copy,
                 "devices": [str(first + card) for card in range(cards)],
                 "outer_port": of.port + service,
-                "all_cards": sum(_cards(each) * each.copies for each, _ in roles),
+                "all_cards": sum(
+                    count_of(each.terms, "accelerators") * each.copies
+                    for each, _ in roles
+                ),
             }
             files = filled(over or place.files, terms)
             assert isinstance(files, dict)
@@ -114,7 +117,7 @@ def _terms(
     plan: Plan, place: Place, of: Tool, role: Role, said: Said
 ) -> dict[str, object]:
     asked = plan.request
-    cards, hosts = _cards(role, "accelerators_of_host"), role.terms["hosts"]
+    cards, hosts = count_of(role.terms, "accelerators_of_host"), role.terms["hosts"]
     pool = role.terms["role"] if role.terms["role"] != "colocated" else None
     text = _script(place, of, role, said)
     for one, other in place.escapes.items():
@@ -144,11 +147,6 @@ def _terms(
         "ttft_ms": _milliseconds(asked.ttft_seconds),
         "itl_ms": _milliseconds(asked.ttft_seconds and speed and 1 / speed),
     }
-
-
-def _cards(role: Role, term: str = "accelerators") -> int:
-    cards = role.terms[term]
-    return cards if isinstance(cards, int) else 0
 
 
 def _milliseconds(seconds: float | None) -> float | None:

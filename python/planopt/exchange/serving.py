@@ -16,7 +16,7 @@ from planopt.documents.parts import Rejection
 from planopt.documents.training import TrainingDocument
 from planopt.errors import InputError
 from planopt.exchange.hear import Hearing
-from planopt.exchange.tool import Terms, Tool, count_of
+from planopt.exchange.tool import Options, Terms, Tool, count_of
 from planopt.options import Asked, only
 from planopt.planning.evaluate import evaluated
 from planopt.planning.pipeline import Serving, answered
@@ -37,28 +37,20 @@ _FILE = re.compile(
 )
 
 
-def read_serving(
-    of: Tool,
-    hearing: Hearing,
-    environment: Mapping[str, str],
-    beside: dict[str, object],
-    catalog: Catalog,
-) -> Server:
+def read_serving(hearing: Hearing, beside: Options, catalog: Catalog) -> Server:
     """Read a server as options of `evaluate serving`."""
     terms = hearing.terms
-    model, weights = _model(of, terms, beside)
+    model, weights = _model(hearing.tool, terms, beside)
     if beside.get("online"):
         model = catalog.found(str(model))
     about = catalog.model(str(model))
-    layout, remarks = _layout(
-        terms, environment, beside, catalog.has_experts(str(model))
-    )
+    layout, remarks = _layout(hearing, beside, catalog.has_experts(str(model)))
     options = {
         "model": model,
         **layout,
         **_formats(terms, weights, about.layers, layout),
         "token_budget": terms.get("token_budget"),
-        "engine": of.tool,
+        "engine": hearing.tool.tool,
         **{name: each for name, each in beside.items() if name not in BESIDE},
     }
     options = {name: each for name, each in options.items() if each is not None}
@@ -73,7 +65,7 @@ class Server:
     """A server without its accelerator."""
 
     model: str
-    options: dict[str, object]
+    options: Options
     sequences: int
     terms: Terms
     catalog: Catalog
@@ -121,19 +113,20 @@ class Server:
         if unit in _BYTES:
             whole = float(number) * _BYTES[unit]
         rooms = [memory.capacity_bytes - used]
-        given = self.terms.get
-        if isinstance(bytes_ := given("kv_bytes"), (int, float)):
-            rooms.append(bytes_)
-        elif isinstance(share := given("share_of_memory"), (int, float)):
-            rooms.append(share * whole - used)
-        if isinstance(share := given("share_static"), (int, float)):
-            rooms.append(share * whole - memory.weights_bytes)
-        tokens = given("kv_tokens_of_group")
-        if isinstance(tokens, (int, float)):
+        of = {
+            k: each for k, each in self.terms.items() if isinstance(each, int | float)
+        }
+        if "kv_bytes" in of:
+            rooms.append(of["kv_bytes"])
+        elif "share_of_memory" in of:
+            rooms.append(of["share_of_memory"] * whole - used)
+        if "share_static" in of:
+            rooms.append(of["share_static"] * whole - memory.weights_bytes)
+        if "kv_tokens_of_group" in of:
             cached = held * (found.context_tokens or 1)
-            rooms.append(memory.kv_cache_bytes * tokens / cached)
-        elif isinstance(share := given("share_of_free"), (int, float)):
-            rooms.append(share * (whole - used))
+            rooms.append(memory.kv_cache_bytes * of["kv_tokens_of_group"] / cached)
+        elif "share_of_free" in of:
+            rooms.append(of["share_of_free"] * (whole - used))
         return min(rooms)
 
     def better(self, found: EvaluationDocument) -> Better | None:
@@ -142,7 +135,7 @@ class Server:
         if not found.feasible or not speed or not user:
             return None
         candidate = found.candidate
-        asked: dict[str, object] = {
+        asked: Options = {
             **only("solve", {name: self.options.get(name) for name in SHARED}),
             "weights": candidate.weights,
             "accelerators": candidate.accelerator,
@@ -228,14 +221,13 @@ def _model(
 
 
 def _layout(
-    terms: Terms,
-    environment: Mapping[str, str],
-    beside: dict[str, object],
+    hearing: Hearing,
+    beside: Options,
     experts: bool,  # noqa: FBT001 - of the model
-) -> tuple[dict[str, object], list[str]]:
+) -> tuple[Options, list[str]]:
     """Return degrees and replicas."""
-    remarks: list[str] = []
-    visible = environment.get("CUDA_VISIBLE_DEVICES", "")
+    terms, remarks = hearing.terms, list[str]()
+    visible = hearing.environment.get("CUDA_VISIBLE_DEVICES", "")
     cards = len(str(terms.get("even_split") or visible or "0").split(","))
     tp, pp, copies = (count_of(terms, name) for name in ("tp", "pp", "copies"))
     ranks = count_of(terms, "ranks", 0)
@@ -260,7 +252,7 @@ def _layout(
     ep = tp * dp if terms.get("ep") == "ranks" else count_of(terms, "ep")
     layout = {"tp": tp, "pp": pp, "cp": count_of(terms, "cp")}
     layout |= {"ep": ep, "dp_attention": dp}
-    said: dict[str, object] = {name: each for name, each in layout.items() if each > 1}
+    said: Options = {name: each for name, each in layout.items() if each > 1}
     if copies > 1:
         said["replicas"] = copies
     if terms.get("overlap"):
@@ -272,8 +264,8 @@ def _layout(
 
 
 def _formats(
-    terms: Terms, weights: str | None, layers: int, layout: Mapping[str, object]
-) -> dict[str, object]:
+    terms: Terms, weights: str | None, layers: int, layout: Options
+) -> Options:
     on = terms.get("layers_on_accelerators")
     stages = int(str(layout.get("pp", 1)))
     away = max(layers - on, 0) if isinstance(on, int) and on >= 0 else 0
@@ -291,7 +283,7 @@ def _formats(
     }
 
 
-def _sequences(terms: Terms, layout: dict[str, object]) -> tuple[int, int | None]:
+def _sequences(terms: Terms, layout: Options) -> tuple[int, int | None]:
     """Return how many sequences may run, and how long one may be."""
     dp = int(str(layout.get("dp_attention", 1)))
     sequences = count_of(terms, "sequences", MOST_SEQUENCES)

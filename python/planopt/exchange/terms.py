@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from planopt._native import parse_quantity
 from planopt.catalog.overlay import bare
-from planopt.documents.evaluation import ServingEvaluation
+from planopt.documents.evaluation import Deployment, Pool, ServingEvaluation
 from planopt.documents.facts import Fact
 from planopt.documents.parts import Candidate
 from planopt.documents.plan import Plan, PlanDocument
@@ -74,22 +74,12 @@ def fact_of(plan: PlanDocument, kind: str, name: str) -> Fact:
 
 def serving_roles(plan: Plan) -> list[Role]:
     """List what the plan buys replicas of."""
-    several = len(plan.deployments) > 1
-    return [
-        _role(
-            plan,
-            each.role
-            if each.role != "colocated"
-            else f"serve-{number}"
-            if several
-            else "serve",
-            each.candidate,
-            each.evaluation,
-            each.replicas,
-            each.units,
-        )
-        for number, each in enumerate(plan.deployments, 1)
-    ]
+    roles = []
+    for number, each in enumerate(plan.deployments, 1):
+        serve = f"serve-{number}" if len(plan.deployments) > 1 else "serve"
+        name = serve if each.role == "colocated" else each.role
+        roles.append(_role(plan, name, each, each.evaluation, each.units))
+    return roles
 
 
 def pool_roles(plan: Plan) -> list[Role]:
@@ -98,7 +88,7 @@ def pool_roles(plan: Plan) -> list[Role]:
     if pools is None:
         return []
     return [
-        _role(plan, name, pool.candidate, pool.evaluation, pool.replicas)
+        _role(plan, name, pool, pool.evaluation)
         for name, pool in (("prefill", pools.prefill), ("decode", pools.decode))
         if pool.evaluation is not None
     ]
@@ -107,12 +97,11 @@ def pool_roles(plan: Plan) -> list[Role]:
 def _role(
     plan: Plan,
     name: str,
-    of: Candidate,
+    copies: Deployment | Pool,
     evaluation: ServingEvaluation,
-    copies: int,
     units: int = 1,
 ) -> Role:
-    memory = evaluation.memory
+    of, memory = copies.candidate, evaluation.memory
     if memory is None:
         raise InputError.of("E301", "the plan does not say what memory holds")
     model = plan.deployments[0].model if plan.deployments else plan.request.model or ""
@@ -134,7 +123,7 @@ def _role(
         name=name,
         model=model,
         terms=terms,
-        copies=copies,
+        copies=copies.replicas,
         units=units,
         accelerator=of.accelerator,
         vendor=fact_of(plan, "accelerators", of.accelerator).table.get("vendor"),

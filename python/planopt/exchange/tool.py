@@ -19,6 +19,8 @@ TOOLS = Path(__file__).parent / "tools"
 
 Value: TypeAlias = "str | int | float | bool | None"
 Terms: TypeAlias = "dict[str, Value]"
+Options: TypeAlias = dict[str, object]
+"""Of a command of planopt, by their names."""
 
 
 class Term(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

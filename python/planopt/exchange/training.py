@@ -14,7 +14,7 @@ from planopt.documents.training import TrainingCandidate, TrainingDocument
 from planopt.errors import Diagnostic, InputError
 from planopt.exchange.hear import Hearing
 from planopt.exchange.run_terms import shape_of
-from planopt.exchange.tool import Terms, Tool, count_of
+from planopt.exchange.tool import Options, Terms, count_of
 from planopt.options import Asked, only
 from planopt.planning.pipeline import Training, answered
 from planopt.training.evaluate import evaluated
@@ -36,13 +36,7 @@ ELSEWHERE = ("accelerators", "hosts")
 """Options beside a command that are none of `evaluate training`."""
 
 
-def read_training(
-    of: Tool,
-    hearing: Hearing,
-    environment: Mapping[str, str],
-    beside: dict[str, object],
-    catalog: Catalog,
-) -> Run:
+def read_training(hearing: Hearing, beside: Options, catalog: Catalog) -> Run:
     """Read a run as options of `evaluate training`."""
     terms = hearing.terms
     given, number = terms.get, partial(count_of, terms)
@@ -54,7 +48,7 @@ def read_training(
         "accelerators_of_host", int(str(beside.get("accelerators_per_host", 0)))
     )
     world = each * number("hosts", int(str(beside.get("hosts", 1))))
-    world = world or int(environment.get("WORLD_SIZE", "0"))
+    world = world or int(hearing.environment.get("WORLD_SIZE", "0"))
     if not world and given("accumulation"):
         world = number("global_batch") // (micro * number("accumulation")) * tp
     if not world and number("dp_shard", -1) > 0:
@@ -71,7 +65,7 @@ def read_training(
         )
     model = _model(terms, beside, catalog)
     degrees = {"tp": tp, "pp": pp, "cp": cp, "dp": dp, "ep": number("ep")}
-    options: dict[str, object] = {
+    options: Options = {
         "model": model,
         **degrees,
         "vpp": _chunks(terms, pp, catalog.model(str(model)).layers),
@@ -83,7 +77,7 @@ def read_training(
         **{name: given(name) for name in ("gradients", "optimizer")},
         "offload": given("offload_optimizer"),
         "recompute": _recompute(terms),
-        "framework": of.framework,
+        "framework": hearing.tool.framework,
         "accelerators_per_host": each or None,
         **_shards(terms, dp, cp),
         **{name: given(name) for name in PASSED_ON if given(name) is not None},
@@ -100,7 +94,7 @@ class Run:
     kind: Literal["training"] = "training"
     remarks: tuple[str, ...] = ()
 
-    def __init__(self, options: dict[str, object]) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
         self.model = str(options["model"])
 
@@ -147,7 +141,7 @@ class Run:
         return evaluated(Asked.by_user("evaluate training", given)), None
 
 
-def _layout(of: TrainingCandidate) -> dict[str, object]:
+def _layout(of: TrainingCandidate) -> Options:
     """Say a layout as options; none of what is 0 or none of it."""
     said = {name: getattr(of, name) for name in LAYOUT}
     zero = of.shard.removeprefix("zero").replace("none", "0")
@@ -163,7 +157,7 @@ def _chunks(terms: Terms, pp: int, layers: int) -> int | None:
     return chunks if isinstance(chunks, int) else None
 
 
-def _shards(terms: Terms, dp: int, cp: int) -> dict[str, object]:
+def _shards(terms: Terms, dp: int, cp: int) -> Options:
     zero = terms.get("zero")
     copies = terms.get("copies_of_shards")
     group = terms.get("shard_group")
