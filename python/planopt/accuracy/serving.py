@@ -65,8 +65,8 @@ class MeasuredReplica:
             "context": max(context, 1),
         }
 
-    def _evaluated(
-        self, *, batch: int, prompt: int, context: int
+    def evaluated(
+        self, *, context: int, batch: int = 1, prompt: int = 1
     ) -> tuple[ServingEvaluation, Memory]:
         """Return the evaluation of a batch, with its memory."""
         request = self.request(batch=batch, prompt=prompt, context=context)
@@ -77,25 +77,10 @@ class MeasuredReplica:
             raise UnpredictableError.of(answer.rejections)
         return answer, answer.memory
 
-    def step_seconds(self, *, batch: int, context: int) -> float:
-        """Return the seconds of a step that gives every sequence a token."""
-        answer, _ = self._evaluated(batch=batch, prompt=1, context=context)
-        return answer.decode.step_seconds or 0.0
-
     def prompt_seconds(self, *, prompt: int) -> float:
         """Return the seconds to read a prompt alone."""
-        answer, _ = self._evaluated(batch=1, prompt=prompt, context=prompt)
+        answer, _ = self.evaluated(prompt=prompt, context=prompt)
         return answer.prefill.seconds or 0.0
-
-    def memory(self, *, batch: int, context: int) -> Memory:
-        """Return the memory of the fullest accelerator."""
-        _, memory = self._evaluated(batch=batch, prompt=1, context=context)
-        return memory
-
-    def cached_tokens(self, *, context: int) -> int:
-        """Return the tokens that its KV cache holds."""
-        answer, _ = self._evaluated(batch=1, prompt=1, context=context)
-        return int(answer.kv_capacity_tokens or 0)
 
     def simulated(
         self,

@@ -252,13 +252,14 @@ def _steady(row: ServingRow, column: str, replica: MeasuredReplica) -> float | N
     """Return a figure that needs no simulated load."""
     prompt, output, users = row.prompt_tokens, row.output_tokens, row.users or 1
     if column == "memory_gb":
-        memory = replica.memory(batch=users, context=prompt + output)
+        _, memory = replica.evaluated(batch=users, context=prompt + output)
         return memory.total_bytes / _GB
     if column == "prefill_tokens_per_second":
         return prompt / replica.prompt_seconds(prompt=prompt)
     if column == "decode_tokens_per_second" or row.load == "steady":
         # Half of the answer is cached on average while it grows.
-        seconds = replica.step_seconds(batch=users, context=prompt + output // 2)
+        answer, _ = replica.evaluated(batch=users, context=prompt + output // 2)
+        seconds = answer.decode.step_seconds or 0.0
         return 1 / seconds if column != "tpot_ms" else seconds * _MILLI
     return None
 
@@ -282,7 +283,8 @@ def _loaded(row: ServingRow, replica: MeasuredReplica) -> Latencies:
         )
     if row.load == "benchmark":
         tokens = prompt + output
-        room = replica.cached_tokens(context=tokens) // tokens
+        answer, _ = replica.evaluated(context=tokens)
+        room = int(answer.kv_capacity_tokens or 0) // tokens
         users = max(min(_SATURATED * room, row.max_sequences or _MOST_REQUESTS), 1)
         rounds = _ROUNDS * users
         requests = max(min(row.requests or rounds, rounds), users)
@@ -292,13 +294,15 @@ def _loaded(row: ServingRow, replica: MeasuredReplica) -> Latencies:
     closed = load(Arrivals(kind="closed", users=users, start="together"))
     if not row.has_two_pools:
         return replica.simulated(closed, lengths, requests=requests, engine=scheduler)
-    cached = replica.memory(batch=1, context=_CACHED_TOKENS).kv_cache_bytes
+    _, memory = replica.evaluated(context=_CACHED_TOKENS)
     decode = replica.request(batch=1, prompt=prompt, context=prompt + output) | {
         "replicas": row.replicas,
         "scheduler": scheduler,
         "transfer": {
             "latency_seconds": _TRANSFER_LATENCY,
-            "seconds_per_token": cached / _CACHED_TOKENS / _TRANSFER_BYTES_PER_SECOND,
+            "seconds_per_token": memory.kv_cache_bytes
+            / _CACHED_TOKENS
+            / _TRANSFER_BYTES_PER_SECOND,
         },
     }
     return row.replica(replica.assumptions, prefill=True).simulated(

@@ -35,7 +35,7 @@ _AS_ASKED = (
     *("flash_attention", "dropout", "causal", "loss_chunks"),
     *("lora_rank", "frozen_weights", "shard_group"),
 )
-"""Columns that the core is asked about by the same names, where they are filled."""
+"""Columns that the core is asked about by the same names."""
 
 
 class TrainingRow(Struct, frozen=True, kw_only=True):
@@ -240,10 +240,9 @@ class TrainingRow(Struct, frozen=True, kw_only=True):
     def request(self, model: str) -> dict[str, object]:
         """Return the question to the core, of one device for a degree left open."""
         tp, pp = self.tp or 1, self.pp or 1
-        filled = {name: getattr(self, name) for name in _AS_ASKED}
-        filled["offload"] = self.offload.split() or None
         return {
-            **{name: value for name, value in filled.items() if value is not None},
+            **{name: getattr(self, name) for name in _AS_ASKED},
+            "offload": self.offload.split() or None,
             "model": model,
             "tp": tp,
             "pp": pp,
