@@ -1,14 +1,8 @@
 """Periods by themselves, each proven: a bound that knows whole hosts, and more covers.
 
-The bound of `planopt.fleets.cover` prices limits: it shares out by fractions what is
-owned and what a quota leaves. A period by itself is small enough to be proven, with its
-limits in whole copies. There a copy of a kit costs what is saved by acquiring it one
-period later; over all periods no more than it costs, so that what the periods cost at
-least together the whole costs at least.
-
-A period is proven by its covers: no answer that is cheaper than a known one has a cover
-that costs more, at the prices of the bound, than the cheapest one and the room between
-bound and answer. All of these are found, and the best choice among them is the best.
+The bound of `planopt.fleets.cover` shares out by fractions what is owned and what a
+quota leaves. A period by itself is small enough to be proven with its limits in whole
+copies, by all covers that could matter (docs/reference/fleet.md, section 5).
 """
 
 from __future__ import annotations

@@ -140,17 +140,10 @@ class Selection(Programme):
     """For each stream, which template carries which share of its demand.
 
     How many copies a share takes is known beforehand, rounded up, with a reserve: so
-    the programme only selects. A column is one of
-
-    * *base*: a template that is bought or owned, from a period on, for a share of each
-      period's demand (bought as the demand grows);
-    * *peak*: a template rented in one period for the topmost share of its demand, in
-      the hours that reach up there.
-
-    The shares of what is at work in a period add up to the whole. With one part the
-    columns carry all or nothing (one shape of hardware for a stream at a time); with
-    four, quarters, of at most two shapes. Every selection is an answer of the whole
-    problem, which adds freer mixes (`Mix`).
+    the programme only selects. What is bought or owned carries a share of the demand
+    from a period on, and is bought as that grows; what is rented the topmost share of a
+    period, in the hours that reach up there. With one part columns carry all or
+    nothing, with four quarters, of at most two shapes.
     """
 
     def __init__(self, fleet: Fleet, parts: int = 1) -> None:

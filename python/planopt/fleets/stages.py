@@ -1,23 +1,10 @@
 """From selections to the free mix: a proven start, then the best mix within the time.
 
-1. One shape of hardware for each stream, proven best.
-2. Two shapes in quarters of the demand, mostly proven best.
-3. Of several periods or parts, generated covers of each demand of each period, and the
-   bound that their prices prove (`planopt.fleets.cover`); the choice among them.
-4. Each period by itself, proven: a better bound, and the choice among all covers that
-   came up (`planopt.fleets.periods`), unless parts are many.
-5. The free mix of all: the whole problem, and a bound of the plan.
-6. The free mix of the few templates that are near at hand, then of some more: better
-   answers, sooner.
-
-Where a fleet falls into parts that share nothing but limits, the last three are asked
-of each part; of the whole only if what the parts buy exceeds the limits together.
-
-Selections mostly end at a proof. From the second stage on there is a fixed amount of
-work and not of seconds, so that the same question has the same answer on every machine;
-the clock stops it only on machines that are too slow, and the answer then says so. The
-last two both begin where the selections end: with two solvers they run at the same
-time, and come to the same.
+docs/reference/fleet.md, section 5, says what each stage is, and how parts of a fleet go
+through them. Selections mostly end at a proof; the clock stops the later stages, whose
+work is fixed, only on machines that are too slow. The mixes of all and of few templates
+begin where the selections end: with two solvers they run at the same time, and come to
+the same.
 """
 
 from __future__ import annotations
@@ -405,10 +392,7 @@ def parts_of(fleet: Fleet) -> list[Fleet]:
     """Divide a fleet; places of streams, kits and templates stay what they are.
 
     Demands are in one part if some hardware can serve them both, one after the other:
-    in a single period none can. Containers serve all. Parts share nothing but limits:
-    each with all of these to itself is a relaxation, so what the parts cost at least
-    together the whole costs at least; and if what they buy together keeps the limits,
-    it is an answer of the whole.
+    in a single period none can. Containers serve all.
     """
     if fleet.containers:
         return [fleet]
