@@ -1,4 +1,7 @@
-"""Traces of requests as others publish them in JSON: an object a line, or only one."""
+"""Traces of requests as others publish them in JSON: an object a line, or only one.
+
+docs/reference/serving.md, section 7, has the formats.
+"""
 
 from __future__ import annotations
 
@@ -102,9 +105,7 @@ class _Conversation(msgspec.Struct):
 def _of_conversations(objects: _Objects) -> Rows:
     """Read conversations, of which each is timed from its own beginning.
 
-    All begin together. Requests of a sub-agent are timed from the conversation's
-    beginning or from the sub-agent's own, in all of a file alike: from its own where
-    one would otherwise come before its sub-agent does (AIPerf, docs/tutorials).
+    Requests of a sub-agent, in all of a file alike, may be timed from the sub-agent's.
     """
     told = [(at, _told(_Conversation, at, row)) for at, row in objects]
     asked = [

@@ -110,13 +110,9 @@ class Traffic(NamedTuple):
 
 
 def read_traffic(asked: Asked) -> Traffic | None:
-    """Read one's own traffic: a CSV with the columns ``prompt`` and ``output``.
+    """Read one's own traffic, as docs/reference/serving.md, section 7, has it.
 
-    A column ``seconds`` says when each request arrived, in growing order, and
-    ``hash_ids`` which pieces of 512 tokens of prompts are alike. Traces of
-    Azure, BurstGPT (CSV), Mooncake, Bailian, Dynamo and Weka (JSON) are read as they
-    are published, and so are a log of vLLM that says tokens and what its benchmark
-    writes with ``--save-detailed``.
+    A CSV may have ``hash_ids``, too: which pieces of 512 tokens of prompts are alike.
     """
     if "traffic" not in asked.given:
         return None

@@ -1,13 +1,8 @@
 """What other people publish, written as an overlay: models and offers.
 
-A model is a ``config.json`` of Hugging Face.
-
-SkyPilot's are one CSV file per cloud, schema v8. What its columns leave unclear is left
-out, and said: machines without an accelerator (among them GCP's a2 and a3, whose price
-is that of the machine without its cards), and accelerators without a machine (cards of
-GCP, slices of TPUs, some at a price of 700.0 that stands for none).
-
-dstack's are the package gpuhunt, or the CSV files that it publishes.
+A model is a ``config.json`` of Hugging Face; SkyPilot's offers are one CSV file per
+cloud, schema v8; dstack's the package gpuhunt, or the CSV files that it publishes. What
+is left out of them stands in docs/reference/catalogs.md.
 """
 
 from __future__ import annotations

@@ -187,11 +187,7 @@ def _whole(sought: Sought, listed: Listed) -> list[int]:
 def _served(
     problem: Problem, listed: Listed, rows: Sequence[int], builds: Sequence[Build]
 ) -> Iterator[Unit]:
-    """Tell what each unit serves at full load.
-
-    A request keeps a replica from all others while its prompt is read, and takes the
-    share ``1 / (batch * in flight)`` of it while its answer is written.
-    """
+    """Tell what each unit serves at full load (docs/reference/fleet.md, section 2)."""
     for row, build in zip(rows, builds, strict=True):
         (deployment,) = build.deployments
         speed = deployment.evaluation.decode.tokens_per_second
@@ -473,8 +469,7 @@ def charges_cents(
 ) -> tuple[int, ...]:
     """Charge for a unit acquired at the beginning of each period, to the end.
 
-    It is the share of its price that is written off by then, evenly over its years,
-    with interest, electricity, hosting and support; rounded up to a cent.
+    docs/reference/fleet.md, section 4, says what for; rounded up to a cent.
     """
     own = region.electricity_usd_per_kwh
     if own is not None:
