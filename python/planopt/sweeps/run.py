@@ -20,7 +20,7 @@ from msgspec.json import decode
 from planopt.steps import AGAIN, Step, Steps
 from planopt.sweeps.parts import Evaluated, Parts
 from planopt.sweeps.study import Chunk, Study, read_study
-from planopt.sweeps.work import Far, Task, evaluate, executor_on
+from planopt.sweeps.work import Far, evaluate, executor_on
 
 AHEAD = 256
 """Chunks that are handed out at once: enough for any cluster, and few in memory."""
@@ -118,7 +118,7 @@ def _evaluated(
         while True:
             while len(waiting) < AHEAD and (chunk := next(left, None)) is not None:
                 told = (course.of(chunk),) if is_here else ()
-                task = executor.submit(evaluate, Task.of(study, chunk), *told)
+                task = executor.submit(evaluate, chunk, study.catalog, *told)
                 waiting[task] = chunk
             if not waiting:
                 return

@@ -23,16 +23,12 @@ CHUNK = 150_000_000
 """Candidates of a chunk: a second and more of one core, so that handing them out and
 writing what comes back takes no time beside it."""
 
-AXES = ("models", "hardware", "workloads", "prices", "assumptions")
-"""What a study may vary, the slowest first."""
-
-
 _NAMES = Annotated[tuple[str, ...], Meta(min_length=1)]
 _TABLES = Annotated[tuple[dict[str, Any], ...], Meta(min_length=1)]
 
 
 class Axes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table ``[study]``: what is varied, and how it is cut."""
+    """The table ``[study]``: what is varied, the slowest first, and how it is cut."""
 
     models: Annotated[tuple[str | None, ...], Meta(min_length=1)] = (None,)
     hardware: _TABLES = ({},)
@@ -191,7 +187,8 @@ def _cases(space: Space, axes: Axes, catalog: tuple[str, ...]) -> tuple[Case, ..
         with _told(problems):
             digests[name] = catalog_digest(catalog, name)
     cases: list[Case] = []
-    every = itertools.product(*(getattr(axes, name) for name in AXES))
+    *varied, _ = msgspec.structs.astuple(axes)
+    every = itertools.product(*varied)
     for index, (model, hardware, workload, prices, assumptions) in enumerate(every):
         request = _request(space, model, {**hardware, **prices}, workload)
         named = model or request.get("model") or request["run"]["model"]["name"]

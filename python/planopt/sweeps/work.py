@@ -6,17 +6,15 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from msgspec import Struct
-
 from planopt.catalog.open import Catalog, bundled_folder, catalog_digest
 from planopt.door import written
 from planopt.errors import InputError, needing
-from planopt.sweeps.study import Chunk, Study
+from planopt.sweeps.study import Chunk
 
 Far: TypeAlias = Callable[[str, int, int, float | None], object]
 """Told by the core how far it is with a chunk."""
@@ -27,28 +25,23 @@ RETRIES = 10
 _ACCEPTED = "local, dask://HOST:PORT, ray://auto or ray://HOST:PORT"
 
 
-@contextmanager
-def executor_on(place: str) -> Iterator[Executor]:
-    """Open an executor, and leave what it runs on as it was."""
+def executor_on(place: str) -> AbstractContextManager[Executor]:
+    """Open an executor, which leaves what it runs on as it was."""
     kind, _, address = place.partition("://")
     if place == "local":
         # The core lets go of the interpreter while it works: threads are enough.
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as executor:
-            yield executor
-    elif kind == "dask" and address:
-        with _dask(address) as executor:
-            yield executor
-    elif kind == "ray" and address:
-        with _ray(address) as executor:
-            yield executor
-    else:
-        raise InputError.of(
-            "E001",
-            f"nothing can be run on `{place}`",
-            field="--on",
-            value=place,
-            accepted=_ACCEPTED,
-        )
+        return ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    if kind == "dask" and address:
+        return _dask(address)
+    if kind == "ray" and address:
+        return _ray(address)
+    raise InputError.of(
+        "E001",
+        f"nothing can be run on `{place}`",
+        field="--on",
+        value=place,
+        accepted=_ACCEPTED,
+    )
 
 
 @contextmanager
@@ -100,36 +93,14 @@ class _Ray(Executor):
         return future
 
 
-class Task(Struct, frozen=True):
-    """All that a worker has to know of a chunk."""
-
-    space: bytes
-    assumptions: str
-    catalog: tuple[str, ...]
-    digest: str
-    start: int
-    end: int
-
-    @classmethod
-    def of(cls, study: Study, chunk: Chunk) -> Task:
-        """Tell a worker of a chunk."""
-        case = chunk.case
-        return cls(
-            space=written(case.request),
-            assumptions=case.assumptions,
-            catalog=study.catalog,
-            digest=case.digest,
-            start=chunk.start,
-            end=chunk.end,
-        )
-
-
-def evaluate(task: Task, far: Far | None = None) -> bytes:
+def evaluate(chunk: Chunk, catalog: tuple[str, ...], far: Far | None = None) -> bytes:
     """Evaluate every candidate of a chunk, on one thread; return its JSON."""
-    frozen = _frozen(task.catalog, task.assumptions, task.digest)
+    case = chunk.case
+    frozen = _frozen(catalog, case.assumptions, case.digest)
     native = frozen.native if far is None else frozen.native.watched(far)
-    cut = {"start": task.start, "end": task.end}
-    return native.front(task.space, written({**cut, "exhaustive": True, "threads": 1}))
+    cut = {"start": chunk.start, "end": chunk.end}
+    how = written({**cut, "exhaustive": True, "threads": 1})
+    return native.front(written(case.request), how)
 
 
 @lru_cache(maxsize=8)
