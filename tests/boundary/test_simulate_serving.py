@@ -212,9 +212,17 @@ def test_steps_may_be_as_long_as_the_load_is_held(at: str) -> None:
     assert 0 < sum(held) < len(held)
     assert held == sorted(held, reverse=True)
     asked = question("simulate_serving", {**EIGHT_H100, "load": load, "run": run})
-    ladder = {"at": at, "accelerator": "h100-sxm", "slower": longer}
+    ladder = {
+        "at": at,
+        "accelerator": "h100-sxm",
+        "slower": longer,
+        "seconds": 600.0,
+    }
     native = open_catalog((), "calibrated").native
     assert native.held_to(written({"runs": [asked], **ladder})) == sum(held)
     # Of several runs all must hold.
     late = {**asked, "run": {**run, "ttft_seconds": 0.01}}
     assert native.held_to(written({"runs": [asked, late], **ladder})) == 0
+    # Where the time is over nobody knows.
+    over = {"runs": [asked], **ladder, "seconds": 0.0}
+    assert native.held_to(written(over)) is None

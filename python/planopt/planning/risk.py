@@ -34,7 +34,7 @@ from planopt.documents.plan import Plan, TrainingPlan
 from planopt.documents.training import TrainingCandidate, TrainingDeployment
 from planopt.planning.alternatives import is_within
 from planopt.planning.question import AnyQuestion, ServingQuestion, TrainingQuestion
-from planopt.planning.settle import is_too_late_for, runs_on
+from planopt.planning.settle import runs_on
 from planopt.serving.build import Build
 from planopt.serving.load import held_to
 from planopt.training.build import TrainingBuild
@@ -43,7 +43,7 @@ from planopt.units import SECONDS_PER_DAY
 HALVINGS = 6
 """Of the chance that a plan is held under a load: each simulates its deployments."""
 MOST_CERTAIN = 0.999  # Chance beyond which nobody asks how slow a kind may be
-BESIDE_SECONDS = 4.0  # What a price beside the answer may take
+BESIDE_SECONDS = 4.0  # What a chance, or a price, beside the answer may take
 
 PlanT = TypeVar("PlanT", Plan, TrainingPlan)
 QuestionT = TypeVar("QuestionT", ServingQuestion, TrainingQuestion)
@@ -104,14 +104,15 @@ def _of_steps(question: ServingQuestion, chosen: Build, kind: Kind) -> Iterator[
 
 def _of_load(question: ServingQuestion, chosen: Build, kind: Kind) -> float | None:
     """Simulate the load with longer steps, from what is shown to hold on."""
-    if is_too_late_for(chosen, question.seconds_left):
-        return None
     problem = question.problem
     judged = problem.slower.get(kind.accelerator, 1.0)
     chances = _halved(chance(kind, judged), MOST_CERTAIN, HALVINGS)
     longer = [slower(kind, each) for each in chances]
     runs = runs_on(question, chosen, kind.accelerator)
-    held = held_to(question.catalog, problem, runs, kind.accelerator, longer)
+    within = max(question.seconds_left, BESIDE_SECONDS)
+    held = held_to(question.catalog, problem, runs, kind.accelerator, longer, within)
+    if held is None:
+        return None
     return longer[held - 1] if held else judged
 
 

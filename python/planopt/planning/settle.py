@@ -266,7 +266,8 @@ def _unproven(
     if not purchase.counts:
         return None
     bought = question.bought(purchase)
-    if is_too_late_for(bought, question.seconds_left):
+    replicas = sum(each.replicas for each in bought.deployments)
+    if replicas > MOST_LATE * (1 + question.seconds_left):
         return None
     choice = judged(Choice(question, purchase, bought))
     while question.seconds_left:
@@ -280,12 +281,6 @@ def _unproven(
     why: Literal["space", "time"] = "time" if has_method else "space"
     feasible = replace(choice.purchase, status="feasible", why=why)
     return choice._replace(purchase=_bounded(feasible, question.problem, price, bound))
-
-
-def is_too_late_for(chosen: Build, seconds: float) -> bool:
-    """Whether runs of so many replicas would take longer than there is the time."""
-    replicas = sum(each.replicas for each in chosen.deployments)
-    return replicas > MOST_LATE * (1 + seconds)
 
 
 def _more_carefully(choice: Choice, violations: Mapping[str, float]) -> Choice | None:

@@ -195,14 +195,24 @@ def held_to(
     tried: Iterable[Tried],
     accelerator: str,
     slower: Sequence[float],
-) -> int:
-    """Count how many times longer steps may be, of some, until a promise is broken."""
+    seconds: float,
+) -> int | None:
+    """Count how many times longer steps may be, of some, until a promise is broken.
+
+    None where some seconds do not tell.
+    """
     runs = [
         question(SIMULATE, request(*each, USUAL.run(problem, each.load)))
         for each in tried
     ]
-    at: dict[str, object] = {"at": problem.percentile, "accelerator": accelerator}
-    return catalog.native.held_to(written({"runs": runs, **at, "slower": slower}))
+    asked = {
+        "runs": runs,
+        "at": problem.percentile,
+        "accelerator": accelerator,
+        "slower": slower,
+        "seconds": seconds,
+    }
+    return catalog.native.held_to(written(asked))
 
 
 def of_deployment(

@@ -19,7 +19,7 @@ use crate::serving::engine::{
 };
 use crate::serving::{Replica, with_replica};
 use serde::Deserialize;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A load on a configuration.
 #[derive(Clone, Debug, Deserialize)]
@@ -214,14 +214,17 @@ pub struct HeldTo {
     pub accelerator: String,
     /// How many times longer, the shortest first.
     pub slower: Vec<f64>,
+    /// Seconds that it may take.
+    pub seconds: f64,
 }
 
-/// How many of the times that steps may be longer keep all promises, sought by halves.
+/// How many of the times that steps may be longer keep all promises, sought by halves; nobody knows where
+/// it was told to stop before.
 pub fn held_to(
     catalog: &Catalog,
     request: &HeldTo,
     stop: &AtomicBool,
-) -> Result<usize, Vec<Diagnostic>> {
+) -> Result<Option<usize>, Vec<Diagnostic>> {
     let mut runs = request.runs.clone();
     for run in &mut runs {
         run.run.most_late = match request.at {
@@ -243,13 +246,16 @@ pub fn held_to(
             // What cannot be is known from elsewhere.
             keeps &= report.is_none_or(|report| run.run.is_kept(&report, request.at));
         }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         if keeps {
             held = middle + 1;
         } else {
             beyond = middle;
         }
     }
-    Ok(held)
+    Ok(Some(held))
 }
 
 impl RunRequest {

@@ -20,6 +20,8 @@ pub struct ServingWalker<'w, 's, 'a> {
     /// The replica that is prepared: all axes but the last two, less the replicas bought.
     replica: Option<([usize; REPLICA_AXES], Replica<'w>)>,
     steps: Steps,
+    /// Groups that share the attention of a batch, as the steps have it.
+    groups: u32,
     /// Which batches have steps.
     known: std::ops::Range<usize>,
     row: Row,
@@ -48,6 +50,7 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
                 communication: empty(),
                 host: empty(),
             },
+            groups: 0,
             known: 0..0,
             row: Row::default(),
             columns: ServingColumns::default(),
@@ -129,9 +132,12 @@ impl<'w, 's, 'a> ServingWalker<'w, 's, 'a> {
             self.row.memory.extend(replica.stage_memory());
             self.row.capacity = replica.capacity().0;
             self.row.prefill_seconds = replica.prefill().seconds.0;
-            let groups = f64::from(replica.attention_groups());
-            let batches = self.steps.local.iter_mut().zip(&self.steps.batch);
-            batches.for_each(|(local, batch)| *local = (batch / groups).ceil());
+            if self.groups != replica.attention_groups() {
+                self.groups = replica.attention_groups();
+                let groups = f64::from(self.groups);
+                let batches = self.steps.local.iter_mut().zip(&self.steps.batch);
+                batches.for_each(|(local, batch)| *local = (batch / groups).ceil());
+            }
             self.known = 0..0;
             self.replica = Some((key, replica));
         }

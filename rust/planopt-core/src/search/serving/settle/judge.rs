@@ -210,7 +210,7 @@ impl Judge<'_> {
         fluid: f64,
     ) -> (Verdict, LoadReport) {
         let load = (replicas, rate);
-        let stop = &self.course.stopped;
+        let over = &self.course.over;
         if self.is_brief || self.course.is_over() {
             return self.hurried(step, limits, load);
         }
@@ -222,7 +222,10 @@ impl Judge<'_> {
         let longer = FINAL_REQUESTS.map(|requests| requests.max(least));
         let mut told = (Verdict::Open, LoadReport::default());
         for (requests, seed) in longer.into_iter().chain([FINAL_MOST]).zip(FINAL_SEED..) {
-            let report = self.run(step, limits, load, (requests, seed), stop);
+            let report = self.run(step, limits, load, (requests, seed), over);
+            if report.interrupted {
+                return self.hurried(step, limits, load);
+            }
             let all = f64::from(replicas) * rate;
             let verdict = self.look(&report, all, f64::INFINITY, requests, true);
             let enough = f64::from(replicas) * self.enough(&report, rate, fluid);
@@ -330,11 +333,14 @@ impl Judge<'_> {
     /// the engine's population turns over, and in those that a user waits before it is a violation.
     fn enough(&self, report: &LoadReport, rate: f64, fluid: f64) -> f64 {
         let least = real(LEAST_GOOD);
-        if self.is_closed() {
-            return least.max(POPULATIONS * rate);
-        }
         let behind = self.goal.output - 1.0;
         let inside = report.ttft_seconds.mean + behind * report.tpot_seconds.mean;
+        if self.is_closed() {
+            // Who thinks is not inside.
+            let turns = self.goal.traffic.turns();
+            let cycle = inside + turns.map_or(0.0, |turns| turns.think_seconds);
+            return least.max(POPULATIONS * rate * (inside / cycle).min(1.0));
+        }
         let of_tokens = self.goal.tpot.map_or(0.0, |tpot| tpot * behind);
         let patience = self.goal.ttft.unwrap_or(0.0).max(of_tokens);
         let busy = (rate / fluid).min(BUSIEST);
@@ -466,12 +472,18 @@ fn at(arrivals: &Arrivals, rate: f64, one_of: f64) -> Arrivals {
 
 #[cfg(test)]
 mod tests {
-    use super::{FINAL_OF_REPLICA, FINAL_REQUESTS, Judge, LatencyGoal, Verdict, at};
+    use super::{
+        FINAL_OF_REPLICA, FINAL_REQUESTS, HURRIED_REQUESTS, Judge, LatencyGoal, LoadReport,
+        POPULATIONS, StepTime, Verdict, at,
+    };
     use crate::catalog::RequestOverhead;
     use crate::course::Course;
-    use crate::load::{Arrivals, EngineOptions, Lengths, Load, Sizes, Statistic};
+    use crate::load::{
+        Arrivals, EngineOptions, Lengths, Load, Sessions, Sizes, Start, Statistic, Think,
+    };
     use crate::serving::engine::{
-        AffineStep, EngineLimits, Objectives, Pool, Random, Run, Traffic, simulate,
+        AffineStep, EngineLimits, Objectives, Pool, Random, Run, StepSeconds, StepWork, Traffic,
+        simulate,
     };
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -558,39 +570,115 @@ mod tests {
         }
     }
 
-    #[test]
-    fn each_of_many_replicas_has_enough_requests_in_the_final_run() {
-        let limits = EngineLimits::default();
-        let arrivals = Arrivals::Poisson { per_second: 1.0 };
-        let load = read(arrivals, Lengths::Fixed { tokens: 10 });
-        let goal = LatencyGoal {
+    /// Of whom 95 % get their first token within a second.
+    fn goal(load: &Load) -> LatencyGoal {
+        LatencyGoal {
             at: Statistic::Percentile(0.95),
             ttft: Some(1.0),
             tpot: None,
-            traffic: Traffic::of(&load),
+            traffic: Traffic::of(load),
             long_prompt: None,
             output: 1.0,
             at_random: true,
             asked: 10.0,
             arrival_cv: None,
             engine: EngineOptions::default(),
-        };
-        let course = Course::default();
-        let judge = Judge {
-            load: &load,
-            goal: &goal,
+        }
+    }
+
+    fn judge<'j>(load: &'j Load, goal: &'j LatencyGoal, course: &'j Course) -> Judge<'j> {
+        Judge {
+            load,
+            goal,
             overhead: RequestOverhead::default(),
             is_brief: false,
-            course: &course,
+            course,
             requests: AtomicU64::new(0),
-        };
+        }
+    }
+
+    #[test]
+    fn each_of_many_replicas_has_enough_requests_in_the_final_run() {
+        let arrivals = Arrivals::Poisson { per_second: 1.0 };
+        let load = read(arrivals, Lengths::Fixed { tokens: 10 });
+        let (goal, course) = (goal(&load), Course::default());
+        let judge = judge(&load, &goal, &course);
         for replicas in [1_u32, 8, 20] {
             judge.requests.store(0, Ordering::Relaxed);
+            let limits = EngineLimits::default();
             let (verdict, _) = judge.last(&STEP, limits, (replicas, 0.5), 1e3);
             assert_eq!(verdict, Verdict::Good);
             let [short, _] = FINAL_REQUESTS;
             let least = short.max(FINAL_OF_REPLICA * u64::from(replicas));
             assert_eq!(judge.requests.load(Ordering::Relaxed), least);
         }
+    }
+
+    /// Steps with the first of which the clock ends.
+    struct EndsClock<'c>(&'c Course);
+
+    impl StepTime for EndsClock<'_> {
+        fn seconds(&self, work: &StepWork) -> StepSeconds {
+            self.0.end();
+            STEP.seconds(work)
+        }
+    }
+
+    #[test]
+    fn a_final_run_that_the_clock_cuts_is_made_again_in_a_hurry() {
+        let arrivals = Arrivals::Poisson { per_second: 1.0 };
+        let load = read(arrivals, Lengths::Fixed { tokens: 10 });
+        let (goal, course) = (goal(&load), Course::default());
+        let judge = judge(&load, &goal, &course);
+        let steps = EndsClock(&course);
+        let (verdict, report) = judge.last(&steps, EngineLimits::default(), (1, 0.5), 1e3);
+        assert_eq!((verdict, report.interrupted), (Verdict::Good, false));
+        let [short, _] = FINAL_REQUESTS;
+        let asked = judge.requests.load(Ordering::Relaxed);
+        assert_eq!(asked, short + HURRIED_REQUESTS);
+    }
+
+    #[test]
+    fn sessions_that_think_need_no_requests_to_be_told() {
+        let fixed = |tokens| Lengths::Fixed { tokens };
+        let sessions = Sessions {
+            shared: 0,
+            groups: 1,
+            first: fixed(10),
+            grow: fixed(10),
+            output: fixed(1),
+            turns: fixed(10),
+            think: vec![Think {
+                share: 1.0,
+                mean_seconds: 99.0,
+                cv: 0.0,
+            }],
+            longest_think_seconds: 1e3,
+            max_context: 1_000_000,
+        };
+        let closed = Arrivals::Closed {
+            users: 10_000,
+            think_seconds: 0.0,
+            start: Start::Spread,
+        };
+        let talking = Load {
+            sessions: Some(sessions),
+            ..read(closed.clone(), fixed(10))
+        };
+        let waiting = read(closed, fixed(10));
+        let course = Course::default();
+        let mut report = LoadReport::default();
+        report.ttft_seconds.mean = 1.0;
+        let enough = |load: &Load| {
+            let goal = goal(load);
+            judge(load, &goal, &course).enough(&report, 1e4, f64::INFINITY)
+        };
+        // One in a hundred seconds is spent inside.
+        let (inside, all) = (enough(&talking), enough(&waiting));
+        assert!(
+            (inside / (POPULATIONS * 1e2) - 1.0).abs() < 0.01,
+            "{inside}"
+        );
+        assert!((all / (POPULATIONS * 1e4) - 1.0).abs() < 1e-9, "{all}");
     }
 }

@@ -202,10 +202,13 @@ impl Bracket {
     pub(super) fn sought(&self, asked: f64, is_closed: bool) -> f64 {
         let worth = self.worth(is_closed);
         let is_refused = self.violations >= NARROWED_AFTER;
+        let are_open = self.unclear > self.open;
         let most = match (is_refused, self.good > 0.0) {
-            (false, _) => asked,
             (true, true) => asked.min((self.good * worth).sqrt()),
-            (true, false) => asked.min(STEP_DOWN * self.violating),
+            (_, false) if is_refused || are_open => {
+                asked.min(STEP_DOWN * self.violating.min(self.open))
+            }
+            _ => asked,
         };
         let least = if is_closed {
             self.good + 1.0
@@ -701,9 +704,10 @@ impl<'s, 'a> Kinds<'s, 'a> {
         let is_closed = self.judge.is_closed();
         let rate = rate.map(|rate| rounded(rate, is_closed));
         if let Some(rate) = rate.filter(|rate| *rate <= kind.bracket.fluid) {
-            let mut is_open = self.decide(kind, rate) == Verdict::Open;
+            let thinks = self.part.latency.traffic.turns().is_some();
+            let mut is_open = self.decide(kind, rate) == Verdict::Open && !thinks;
             while is_open && kind.bracket.look_closer() {
-                // The more users there are, the longer a look must be that can tell.
+                // The more users wait, the longer a look must be that can tell.
                 is_open = self.decide(kind, rate) == Verdict::Open && is_closed;
             }
         }
@@ -713,7 +717,7 @@ impl<'s, 'a> Kinds<'s, 'a> {
     }
 
     /// Finds about where the rate of a kind lies: from where the closed form puts it, or if that knows
-    /// of none from the rate that is asked for.
+    /// of none from the rate that is asked for; from below what has been refused.
     pub(super) fn narrow(&self, kind: &mut Kind, asked: f64) {
         let is_closed = self.judge.is_closed();
         let least = LEAST_LOAD * kind.bracket.fluid;
@@ -721,15 +725,16 @@ impl<'s, 'a> Kinds<'s, 'a> {
             // It carries nothing: there is no rate to go down to.
             return;
         }
-        if kind.bracket.good <= 0.0 && !kind.bracket.is_known() {
-            let mut rate = self
-                .estimated(kind)
-                .unwrap_or(asked)
+        if kind.bracket.good <= 0.0 {
+            let refused = kind.bracket.violating.min(kind.bracket.open);
+            let mut rate = self.estimated(kind).unwrap_or(asked);
+            rate = rate
+                .min(refused / STEPS[0])
                 .clamp(least, kind.bracket.fluid);
             let mut steps = STEPS
                 .into_iter()
                 .chain(std::iter::repeat(STEPS[1] * STEPS[1]));
-            let mut grows = None;
+            let mut grows = refused.is_finite().then_some(false);
             loop {
                 let rate_now = rounded(rate, is_closed);
                 let verdict = self.decide(kind, rate_now);
@@ -749,7 +754,15 @@ impl<'s, 'a> Kinds<'s, 'a> {
                         }
                     }
                     // What is left open may be good: what surely is lies below it.
-                    (Verdict::Violating | Verdict::Open, _) => {
+                    (Verdict::Violating | Verdict::Open, before) => {
+                        // Who is not in time with hardly anybody is not with more.
+                        let fewest = rounded(least, is_closed);
+                        let none_is_good = before.is_some()
+                            && kind.bracket.good <= 0.0
+                            && self.decide(kind, fewest) != Verdict::Good;
+                        if none_is_good {
+                            break;
+                        }
                         grows = Some(false);
                         rate /= step;
                         if rate < least || (is_closed && rate < 1.0) {
@@ -954,7 +967,7 @@ fn alike<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Bracket, Heard, LEVELS, NARROWED_AFTER, ROOM_ABOVE, Verdict};
+    use super::{Bracket, Heard, LEVELS, LoadReport, NARROWED_AFTER, ROOM_ABOVE, Verdict};
 
     #[test]
     fn what_short_looks_leave_open_is_refused_until_longer_ones_are_taken() {
@@ -1011,6 +1024,23 @@ mod tests {
         assert!(looks < 5, "{looks}");
         bracket.good = 0.0;
         assert!(bracket.sought(3.1, true) < 3.0);
+    }
+
+    #[test]
+    fn what_is_left_open_twice_is_halved_too_where_nothing_is_known_to_hold() {
+        let mut bracket = Bracket {
+            violating: f64::INFINITY,
+            open: f64::INFINITY,
+            fluid: 200.0,
+            ..Bracket::default()
+        };
+        let (mut rate, mut looks) = (100.0, 0);
+        while rate > 10.0 {
+            bracket.keep(rate, Verdict::Open, &LoadReport::default());
+            rate = bracket.sought(rate - 1.0, true);
+            looks += 1;
+        }
+        assert!(looks < 10, "{looks}");
     }
 
     #[test]

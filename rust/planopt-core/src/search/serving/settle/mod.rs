@@ -617,7 +617,7 @@ impl<'a> Loop<'_, '_, 'a> {
                         part.look(kind, rate, to_beat);
                     }
                 }
-                if kind.bracket.violations == NARROWED_AFTER {
+                if kind.bracket.violations == NARROWED_AFTER && kind.bracket.good > 0.0 {
                     part.narrow(kind, rate);
                 }
             });
