@@ -224,5 +224,6 @@ def test_steps_may_be_as_long_as_the_load_is_held(at: str) -> None:
     late = {**asked, "run": {**run, "ttft_seconds": 0.01}}
     assert native.held_to(written({"runs": [asked, late], **ladder})) == 0
     # Where the time is over nobody knows.
-    over = {"runs": [asked], **ladder, "seconds": 0.0}
+    longer_run = {**asked, "run": {**run, "requests": 1_000_000}}
+    over = {"runs": [longer_run], **ladder, "seconds": 0.0}
     assert native.held_to(written(over)) is None
