@@ -8,10 +8,10 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use planopt_core::bulk::{Candidates, Tally, Walk};
 use planopt_core::catalog::Catalog;
+use planopt_core::request::read;
 use planopt_core::request::space::{
     ServingSpaceRequest, TrainingSpaceRequest, with_serving_space, with_training_space,
 };
-use planopt_core::request::{Given, read};
 
 use serde::de::DeserializeOwned;
 
@@ -41,7 +41,7 @@ fn space<T: DeserializeOwned>(text: &str) -> T {
     if let Some(run) = tables.get_mut("run") {
         *run = grouped("evaluate_training", run);
     }
-    read(&Given::from(tables)).expect("a space that ships")
+    read(&tables).expect("a space that ships")
 }
 
 fn measure<S: Candidates>(bench: &mut Criterion, name: &str, space: &S) {

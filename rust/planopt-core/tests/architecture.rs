@@ -286,14 +286,21 @@ impl<'ast> Visit<'ast> for File {
             _ => None,
         };
         self.items = file.items.iter().filter_map(name).collect();
-        // A macro that is called here makes a type of that name.
+        // A macro that is called here makes the struct that it declares, or types of all its names.
         for item in &file.items {
             if let Item::Macro(made) = item
                 && made.ident.is_none()
             {
-                let named = words(&made.mac.tokens.to_string()).into_iter().flatten();
-                self.items
-                    .extend(named.filter(|word| word.starts_with(char::is_uppercase)));
+                let tokens = made.mac.tokens.to_string();
+                let (_, declared) = tokens.split_once("pub struct ").unwrap_or_default();
+                let declared = words(declared).into_iter().flatten().take(1);
+                let named = words(&tokens).into_iter().flatten();
+                let named = named.filter(|word| word.starts_with(char::is_uppercase));
+                if tokens.contains("pub struct ") {
+                    self.items.extend(declared);
+                } else {
+                    self.items.extend(named);
+                }
             }
         }
         visit::visit_file(self, file);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use planopt_core::catalog::Catalog;
 use planopt_core::diagnostic::Diagnostic;
 use planopt_core::quantity::{Dimension, parse};
-use planopt_core::request::{Given, SearchServing, read_fleet, read_json, read_options};
+use planopt_core::request::{SearchServing, read_fleet, read_json, read_options};
 use planopt_core::transformer::read_config;
 
 /// Changes of each reader that the gate tries.
@@ -382,7 +382,7 @@ fn options() {
         let (name, value) = text.split_once('=').unwrap_or((&text, ""));
         read_options(
             "solve",
-            vec![(name.to_owned(), Given::Text(value.to_owned()))],
+            [(name.to_owned(), value.into())].into_iter().collect(),
         )
     });
 }

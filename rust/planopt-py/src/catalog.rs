@@ -301,12 +301,12 @@ impl Catalog {
         given: &[u8],
         edits: Vec<Vec<u8>>,
     ) -> PyResult<Vec<Vec<u8>>> {
-        let read = |edit: &Vec<u8>| {
-            let (given, edit) = (options(given)?, options(edit)?);
+        let asked = |edit: &Vec<u8>| {
+            let (given, edit) = (read(given)?, read(edit)?);
             let question = request::read_question(command, given, edit, &self.data);
             answer(py, question)
         };
-        edits.iter().map(read).collect()
+        edits.iter().map(asked).collect()
     }
 
     /// Evaluates one serving configuration, whether or not it works.
@@ -648,11 +648,4 @@ impl Catalog {
         })?;
         answer(py, found)
     }
-}
-
-/// Options from JSON, by their arguments.
-pub(crate) fn options(given: &[u8]) -> PyResult<request::Options> {
-    let given: serde_json::Map<String, serde_json::Value> = read(given)?;
-    let given = given.into_iter();
-    Ok(given.map(|(name, value)| (name, value.into())).collect())
 }

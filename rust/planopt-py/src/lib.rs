@@ -405,7 +405,7 @@ mod _native {
     ///     With everything that is wrong with them.
     #[pyfunction]
     fn read_options(py: Python<'_>, command: &str, given: &[u8]) -> PyResult<Vec<u8>> {
-        let given = crate::catalog::options(given)?;
+        let given = crate::json::read(given)?;
         crate::json::answer(py, request::read_options(command, given))
     }
 

@@ -15,7 +15,7 @@ mod question;
 
 use planopt_core::catalog::{self, Catalog};
 use planopt_core::diagnostic::Diagnostic;
-use planopt_core::request::{Given, Options};
+use planopt_core::request::Options;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ fn answered(asked: Asked) -> Result<Value, Vec<Diagnostic>> {
 }
 
 fn given(options: BTreeMap<String, String>) -> Options {
-    let as_typed = |(name, text)| (name, Given::Text(text));
+    let as_typed = |(name, text)| (name, Value::String(text));
     options.into_iter().map(as_typed).collect()
 }
 

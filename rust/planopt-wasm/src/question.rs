@@ -1,7 +1,7 @@
 //! A question as the core's search takes it: the words of `request::read_question`, put elsewhere.
 
 use planopt_core::diagnostic::Diagnostic;
-use planopt_core::request::{Given, SearchServing, read};
+use planopt_core::request::{SearchServing, read};
 use serde_json::{Value, json};
 
 /// Units that are told beside the choice.
@@ -57,7 +57,7 @@ pub(crate) fn sought(
             "sessions": problem["session_load"],
         });
     }
-    read(&Given::from(question))
+    read(&question)
 }
 
 /// Whether latencies under a load are promised.

@@ -2,9 +2,10 @@
 //! of money, the power that an accelerator may draw.
 
 use super::Catalog;
-use super::assumptions::CostAssumptions;
-use super::entities::{Accelerator, LIMITED_TO, Network, RackLines};
+use super::accelerator::{Accelerator, LIMITED_TO};
+use super::assumptions::{CostAssumptions, RackLines};
 use super::entry::Entry;
+use super::network::Network;
 use super::offer::Terms;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
@@ -104,7 +105,9 @@ impl Catalog {
             for table in tables {
                 entry.say(&format!("{table}.price"), price);
             }
-            entry.entity.set_price(id, price);
+            for (_, own) in entry.entity.prices().filter(|(own, _)| *own == id) {
+                *own = Some(price);
+            }
         }
         Ok(())
     }
@@ -209,21 +212,6 @@ impl Catalog {
             }
         }
         catalog
-    }
-}
-
-impl Network {
-    fn set_price(&mut self, id: &str, price: MicroUsd) {
-        if self.nic.id == id {
-            self.nic.price = Some(price);
-        }
-        for switch in self.switches.iter_mut().filter(|each| each.id == id) {
-            switch.price = Some(price);
-        }
-        let cables = self.cable.iter_mut().chain(&mut self.uplink);
-        for cable in cables.filter(|each| each.id == id) {
-            cable.price = Some(price);
-        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! New or used: what an accelerator is bought at.
 
+use super::declared::{maybe, table};
+use super::fields::Fields;
 use crate::quantity::MicroUsd;
 
 /// In which condition accelerators are bought.
@@ -15,15 +17,17 @@ pub enum Condition {
     Any,
 }
 
-/// What new and used ones of an accelerator cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Offered {
-    /// Price of a new one.
-    pub new: Option<MicroUsd>,
-    /// Price of a used one.
-    pub used: Option<MicroUsd>,
-    /// Whether new ones can be bought today; none where nobody says.
-    pub on_sale: Option<bool>,
+table! {
+    /// What new and used ones of an accelerator cost.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Offered {
+        /// Price of a new one.
+        pub new: Option<MicroUsd> as "price" = maybe(Fields::price),
+        /// Price of a used one.
+        pub used: Option<MicroUsd> as "price_used" = maybe(Fields::price),
+        /// Whether new ones can be bought today; none where nobody says.
+        pub on_sale: Option<bool> = maybe(Fields::flag),
+    }
 }
 
 impl Offered {

@@ -54,7 +54,7 @@ pub(crate) struct Fields<'s> {
     /// None stands in for a table that is missing, which has been reported.
     table: Option<&'s DeTable<'s>>,
     /// Where the table starts.
-    start: usize,
+    pub(super) start: usize,
     /// The table's name with a dot behind, or nothing for the whole file.
     path: String,
     /// The keys that were asked for.
@@ -88,9 +88,9 @@ impl<'s> Fields<'s> {
         entity
     }
 
-    /// The key `id`, which is the name of the file.
-    pub(super) fn id(&mut self) -> String {
-        let id = self.text("id");
+    /// The id of the entity, which is the name of the file.
+    pub(super) fn id(&mut self, key: &'static str) -> String {
+        let id = self.text(key);
         let expected = self.log.id.clone();
         if !id.is_empty() && id != expected {
             let message = format!("the id is `{id}`, but the file is called `{expected}.toml`");
@@ -99,7 +99,7 @@ impl<'s> Fields<'s> {
                 .help(format!(
                     "write `id = \"{expected}\"` or rename the file to `{id}.toml`"
                 ));
-            self.reject("id", problem);
+            self.reject(key, problem);
         }
         id
     }
@@ -442,7 +442,7 @@ impl<'s> Fields<'s> {
     }
 
     /// Reads a table inside of this one.
-    fn enter<T>(
+    pub(super) fn enter<T>(
         &mut self,
         table: Option<&'s DeTable<'s>>,
         start: usize,

@@ -25,44 +25,27 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order that messages list them.
-    pub const ALL: [Self; 8] = [
-        Self::Accelerator,
-        Self::Host,
-        Self::Link,
-        Self::Network,
-        Self::Model,
-        Self::Workload,
-        Self::Offer,
-        Self::Assumptions,
+    /// Every kind, in the order that messages list them: what one of it is called, and the folder of
+    /// its files.
+    pub(super) const ALL: [(Self, &str, &str); 8] = [
+        (Self::Accelerator, "accelerator", "accelerators"),
+        (Self::Host, "host", "hosts"),
+        (Self::Link, "link", "links"),
+        (Self::Network, "network", "networks"),
+        (Self::Model, "model", "models"),
+        (Self::Workload, "workload", "workloads"),
+        (Self::Offer, "offer", "offers"),
+        (Self::Assumptions, "assumptions", "assumptions"),
     ];
-
-    /// The folder of its files.
-    pub fn folder(self) -> &'static str {
-        match self {
-            Self::Accelerator => "accelerators",
-            Self::Host => "hosts",
-            Self::Link => "links",
-            Self::Network => "networks",
-            Self::Model => "models",
-            Self::Workload => "workloads",
-            Self::Offer => "offers",
-            Self::Assumptions => "assumptions",
-        }
-    }
 
     /// What one of it is called.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Accelerator => "accelerator",
-            Self::Host => "host",
-            Self::Link => "link",
-            Self::Network => "network",
-            Self::Model => "model",
-            Self::Workload => "workload",
-            Self::Offer => "offer",
-            Self::Assumptions => "assumptions",
-        }
+        Self::ALL[self as usize].1
+    }
+
+    /// The folder of its files.
+    pub fn folder(self) -> &'static str {
+        Self::ALL[self as usize].2
     }
 
     /// The kind of that folder, or of that name.
@@ -71,9 +54,9 @@ impl Kind {
     ///
     /// E001 with the nearest folder, if there is none.
     pub fn from_name(name: &str) -> Result<Self, Diagnostic> {
-        let called = |kind: &Self| kind.folder() == name || kind.name() == name;
-        Self::ALL.into_iter().find(called).ok_or_else(|| {
-            Diagnostic::unknown_name("kind of entity", name, Self::ALL.map(Self::folder))
-        })
+        let called = |(_, own, folder): &(Self, &str, &str)| [*own, *folder].contains(&name);
+        let found = Self::ALL.into_iter().find(called).map(|(kind, ..)| kind);
+        let folders = Self::ALL.map(|(.., folder)| folder);
+        found.ok_or_else(|| Diagnostic::unknown_name("kind of entity", name, folders))
     }
 }

@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::offers::Offers;
 use super::read::{is_toml, read_file, require_folder};
 use super::{
-    Catalog, Residuals, accelerator, assumption, host, link, model, network, read, workload,
+    Catalog, Network, Residuals, Table, Workload, accelerator, assumption, host, link, model, read,
 };
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Problems, did_you_mean, nearest};
@@ -39,9 +39,9 @@ impl Catalog {
             accelerators: folders.read(Kind::Accelerator, accelerator::read, &mut problems),
             hosts: folders.read(Kind::Host, host::read, &mut problems),
             links: folders.read(Kind::Link, link::read, &mut problems),
-            networks: folders.read(Kind::Network, network::read, &mut problems),
+            networks: folders.read(Kind::Network, Network::read, &mut problems),
             models: folders.read(Kind::Model, model::read, &mut problems),
-            workloads: folders.read(Kind::Workload, workload::read, &mut problems),
+            workloads: folders.read(Kind::Workload, Workload::read, &mut problems),
             residuals: Residuals::of(root),
             offers: Offers {
                 root: root.to_path_buf(),

@@ -7,7 +7,7 @@ mod assumption;
 mod assumptions;
 mod changes;
 mod condition;
-mod entities;
+mod declared;
 mod entry;
 mod fields;
 mod folders;
@@ -30,27 +30,29 @@ mod value;
 mod view;
 mod workload;
 
+pub(crate) use self::accelerator::LIMITED_TO;
+pub use self::accelerator::{Accelerator, Peak, PeerToPeer, Profile, ScaleUp, Slot};
 pub use self::architecture::describe_architecture;
 pub use self::assumptions::{
     AllReduceAlgorithm, Assumptions, CacheDisks, CommunicationAssumptions, ComputeAssumptions,
     CostAssumptions, EngineAssumptions, EngineKernels, EngineShares, ExpertAssumptions,
     ExpertKernel, FrameworkAssumptions, HardwareAssumptions, HardwareChanges, HopPayload,
     HostCache, HostTerms, IslandAssumptions, KernelRates, KvConnector, MemoryAssumptions,
-    OwnKernels, Policy, ProductAssumptions, Products, RequestOverhead, ScaleUpAssumptions,
-    Scheduling, Spares, StepDefaults, StepLimits, SwitchSale, TrainingAssumptions,
+    OwnKernels, Policy, ProductAssumptions, Products, RackLines, RequestOverhead,
+    ScaleUpAssumptions, Scheduling, Spares, StepDefaults, StepLimits, SwitchSale,
+    TrainingAssumptions,
 };
 pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};
-pub(crate) use self::entities::LIMITED_TO;
-pub use self::entities::{
-    Accelerator, BusBandwidth, Cable, Connecting, Host, Included, IncludedNics, Link, LinkKind,
-    Network, Nic, Peak, PeerToPeer, RackLines, ScaleUp, SessionsOfWorkload, Stores, Switch,
-    Workload,
-};
+pub(crate) use self::declared::Table;
 pub use self::entry::{Entry, Figure, Source, Status, Tag};
 pub(crate) use self::fields::Fields;
-pub use self::host::{DEFAULT_CLASS, PEER_CLASS};
+pub use self::host::{
+    BusBandwidth, Connecting, DEFAULT_CLASS, Host, Included, IncludedNics, PEER_CLASS, Stores,
+};
 pub use self::kind::Kind;
+pub use self::link::{Link, LinkKind};
+pub use self::network::{Cable, Network, Nic, Switch};
 pub use self::offer::{Class, Offer, Provider, Rent, Reserved, Spot, Terms};
 pub use self::part::PartKind;
 pub use self::prices::{PriceTag, SoldAs};
@@ -61,6 +63,7 @@ pub(crate) use self::read::read_file;
 pub use self::read::read_json;
 pub use self::residuals::{Residual, Residuals};
 pub use self::view::{Description, FigureView, Listed};
+pub use self::workload::{SessionsOfWorkload, Workload};
 
 use crate::diagnostic::Diagnostic;
 use crate::format::Format;

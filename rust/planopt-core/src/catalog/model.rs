@@ -79,7 +79,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
     fields.optional_section("hosted", hosted);
     let named: Vec<_> = Format::all().map(|own| (own.name(), own)).collect();
     Architecture {
-        id: fields.id(),
+        id: fields.id("id"),
         name: fields.text("name"),
         unknown_type: None,
         stored_bytes: None,

@@ -1,21 +1,87 @@
 //! `networks/ID.toml`.
 
-use super::entities::{Cable, Network, Nic, Switch};
-use super::fields::Fields;
-use crate::quantity::{Dimension, Seconds};
+use super::declared::{choice, inner, list, maybe, or, table};
+use super::fields::{Fields, number};
+use crate::quantity::{MicroUsd, Seconds, Watts};
 
-pub(super) fn read(fields: &mut Fields<'_>) -> Network {
-    Network {
-        id: fields.id(),
-        name: fields.text("name"),
-        link: fields.text("link"),
-        rdma: fields.choice("transport", &[("tcp", false), ("rdma", true)]),
-        nics_per_host: fields.counts("nics_per_host"),
-        nic: fields.section("nic", nic),
-        switches: fields.sections("switch", switch),
-        oversubscription: fields.or("oversubscription", 1, Fields::positive),
-        cable: fields.optional_section("cable", cable),
-        uplink: fields.optional_section("uplink", cable),
+/// Whether messages pass the kernel by.
+pub(super) const TRANSPORTS: &[(&str, bool)] = &[("tcp", false), ("rdma", true)];
+
+table! {
+    /// A link across hosts with the parts that make it.
+    #[derive(Clone, Debug)]
+    pub struct Network {
+        /// Catalog id.
+        pub id: String = Fields::id,
+        /// Full name.
+        pub name: String = Fields::text,
+        /// Link id: rate and latency of one NIC port.
+        pub link: String = Fields::text,
+        /// `tcp` or `rdma`: which software latency and efficiency of the assumptions apply.
+        pub rdma: bool as "transport" = choice(TRANSPORTS),
+        /// How many NICs a host may have.
+        pub nics_per_host: Vec<u32> = Fields::counts,
+        /// The adapter.
+        pub nic: Nic = inner,
+        /// Switches that fit; empty where only two hosts can be connected, directly.
+        pub switches: Vec<Switch> as "switch" = list,
+        /// Ports of a leaf to hosts over those to spines, at most; 1 where nothing waits for an uplink.
+        pub oversubscription: u32 = or(1, Fields::positive),
+        /// Cable, where it is priced apart.
+        pub cable: Option<Cable> = maybe(inner),
+        /// What joins switches, where it is another one.
+        pub uplink: Option<Cable> = maybe(inner),
+    }
+}
+
+table! {
+    /// A network adapter.
+    #[derive(Clone, Debug)]
+    pub struct Nic {
+        /// Part id.
+        pub id: String = Fields::text,
+        /// Full name.
+        pub name: String = Fields::text,
+        /// Draw.
+        pub power: Watts = Fields::quantity,
+        /// PCIe that it needs for its rate; accelerators of an older one do not use it.
+        pub pcie_generation: Option<u32> = maybe(Fields::positive),
+        /// Price.
+        pub price: Option<MicroUsd> = maybe(Fields::price),
+    }
+}
+
+table! {
+    /// A switch, bought whole.
+    #[derive(Clone, Debug)]
+    pub struct Switch {
+        /// Part id.
+        pub id: String = Fields::text,
+        /// Full name.
+        pub name: String = Fields::text,
+        /// Ports at the network's rate.
+        pub ports: u32 = Fields::positive,
+        /// Latency of a hop.
+        pub latency: Seconds = or(Seconds::ZERO, Fields::quantity),
+        /// Draw.
+        pub power: Watts = Fields::quantity,
+        /// Height in a rack.
+        pub rack_units: f64 = number,
+        /// Price.
+        pub price: Option<MicroUsd> = maybe(Fields::price),
+    }
+}
+
+table! {
+    /// A cable, bought per port in use; between two hosts one cable replaces the switch.
+    #[derive(Clone, Debug)]
+    pub struct Cable {
+        /// Part id.
+        pub id: String = Fields::text,
+        /// Full name.
+        pub name: String = Fields::text,
+        /// Price; without it nothing over the network can be bought.
+        pub price: Option<MicroUsd> = maybe(Fields::price),
     }
 }
 
@@ -30,34 +96,14 @@ impl Network {
     pub(crate) fn between_switches(&self) -> Option<&Cable> {
         self.uplink.as_ref().or(self.cable.as_ref())
     }
-}
 
-fn nic(fields: &mut Fields<'_>) -> Nic {
-    Nic {
-        id: fields.text("id"),
-        name: fields.text("name"),
-        power: fields.quantity("power"),
-        pcie_generation: fields.optional("pcie_generation", Fields::positive),
-        price: fields.optional("price", Fields::price),
-    }
-}
-
-fn switch(fields: &mut Fields<'_>) -> Switch {
-    Switch {
-        id: fields.text("id"),
-        name: fields.text("name"),
-        ports: fields.positive("ports"),
-        latency: fields.or("latency", Seconds::ZERO, Fields::quantity),
-        power: fields.quantity("power"),
-        rack_units: fields.number("rack_units", Dimension::Number),
-        price: fields.optional("price", Fields::price),
-    }
-}
-
-fn cable(fields: &mut Fields<'_>) -> Cable {
-    Cable {
-        id: fields.text("id"),
-        name: fields.text("name"),
-        price: fields.optional("price", Fields::price),
+    /// The id and the price of each of its parts.
+    pub(super) fn prices(&mut self) -> impl Iterator<Item = (&str, &mut Option<MicroUsd>)> {
+        let nic = (self.nic.id.as_str(), &mut self.nic.price);
+        let switches = self.switches.iter_mut();
+        let switches = switches.map(|own| (own.id.as_str(), &mut own.price));
+        let cables = self.cable.iter_mut().chain(&mut self.uplink);
+        let cables = cables.map(|own| (own.id.as_str(), &mut own.price));
+        std::iter::once(nic).chain(switches).chain(cables)
     }
 }

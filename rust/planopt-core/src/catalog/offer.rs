@@ -1,10 +1,12 @@
 //! `offers/PROVIDER.toml`: what a provider rents out.
 
+use super::declared::{choice, inner, list, maybe, or, table};
 use super::entry::Entry;
-use super::fields::Fields;
+use super::fields::{Fields, part};
+use super::network::TRANSPORTS;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
-use crate::quantity::{Bytes, BytesPerSecond, Dimension, MicroUsd, Seconds};
+use crate::quantity::{Bytes, BytesPerSecond, MicroUsd, Seconds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -29,30 +31,34 @@ impl Class {
     ];
 }
 
-/// A provider with the instances that it rents out.
-#[derive(Clone, Debug)]
-pub struct Provider {
-    /// Catalog id.
-    pub id: String,
-    /// Full name.
-    pub name: String,
-    /// Who answers for its machines, where an offer does not say otherwise.
-    pub class: Class,
-    /// How long a spot instance lasts; none where the provider has no spot market.
-    pub spot: Option<Spot>,
-    /// What a commitment saves, by its months.
-    pub reserved: Vec<Reserved>,
-    /// The instances.
-    pub offers: Vec<Offer>,
+table! {
+    /// A provider with the instances that it rents out.
+    #[derive(Clone, Debug)]
+    pub struct Provider {
+        /// Catalog id.
+        pub id: String = Fields::id,
+        /// Full name.
+        pub name: String = Fields::text,
+        /// Who answers for its machines, where an offer does not say otherwise.
+        pub class: Class = or(Class::Cloud, choice(&Class::ALL)),
+        /// How long a spot instance lasts; none where the provider has no spot market.
+        pub spot: Option<Spot> = maybe(inner),
+        /// What a commitment saves, by its months.
+        pub reserved: Vec<Reserved> = list,
+        /// The instances.
+        pub offers: Vec<Offer> as "offer" = list,
+    }
 }
 
-/// How long instances last that the provider may take back.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spot {
-    /// Time from one interruption of an instance to the next, on average.
-    pub interrupted_every: Seconds,
-    /// Time until a replacement serves again.
-    pub restart: Seconds,
+table! {
+    /// How long instances last that the provider may take back.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Spot {
+        /// Time from one interruption of an instance to the next, on average.
+        pub interrupted_every: Seconds = Fields::positive,
+        /// Time until a replacement serves again.
+        pub restart: Seconds = Fields::quantity,
+    }
 }
 
 impl Spot {
@@ -62,13 +68,15 @@ impl Spot {
     }
 }
 
-/// A price for those who commit themselves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reserved {
-    /// How long they do.
-    pub months: u32,
-    /// Share of the price on demand that they do not pay.
-    pub discount: f64,
+table! {
+    /// A price for those who commit themselves.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Reserved {
+        /// How long they do.
+        pub months: u32 = Fields::positive,
+        /// Share of the price on demand that they do not pay.
+        pub discount: f64 = part,
+    }
 }
 
 /// On which terms an instance is rented.
@@ -128,31 +136,33 @@ impl Rent {
     }
 }
 
-/// An instance that is rented by the hour, with all its accelerators.
-#[derive(Clone, Debug)]
-pub struct Offer {
-    /// Name of the instance, as the provider calls it.
-    pub instance: String,
-    /// Accelerator id.
-    pub accelerator: String,
-    /// Accelerators of an instance.
-    pub count: u32,
-    /// Where it stands, in the provider's words.
-    pub region: String,
-    /// Who answers for it, if not who does for the provider's others.
-    pub class: Option<Class>,
-    /// Virtual processors.
-    pub vcpus: Option<u32>,
-    /// Memory of the host.
-    pub memory: Option<Bytes>,
-    /// Line rate to other instances.
-    pub network: Option<BytesPerSecond>,
-    /// Whether messages pass the kernel by (InfiniBand, RoCE, EFA).
-    pub rdma: bool,
-    /// Price of an hour on demand.
-    pub price: Option<MicroUsd>,
-    /// Price of an hour as long as nobody pays more.
-    pub spot: Option<MicroUsd>,
+table! {
+    /// An instance that is rented by the hour, with all its accelerators.
+    #[derive(Clone, Debug)]
+    pub struct Offer {
+        /// Name of the instance, as the provider calls it.
+        pub instance: String = Fields::text,
+        /// Accelerator id.
+        pub accelerator: String = Fields::text,
+        /// Accelerators of an instance.
+        pub count: u32 = Fields::positive,
+        /// Where it stands, in the provider's words.
+        pub region: String = Fields::text,
+        /// Who answers for it, if not who does for the provider's others.
+        pub class: Option<Class> = maybe(choice(&Class::ALL)),
+        /// Virtual processors.
+        pub vcpus: Option<u32> = maybe(Fields::positive),
+        /// Memory of the host.
+        pub memory: Option<Bytes> = maybe(Fields::positive),
+        /// Line rate to other instances.
+        pub network: Option<BytesPerSecond> = maybe(Fields::positive),
+        /// Whether messages pass the kernel by (InfiniBand, RoCE, EFA).
+        pub rdma: bool as "transport" = or(false, choice(TRANSPORTS)),
+        /// Price of an hour on demand.
+        pub price: Option<MicroUsd> = maybe(Fields::price_per_hour),
+        /// Price of an hour as long as nobody pays more.
+        pub spot: Option<MicroUsd> = maybe(Fields::price_per_hour),
+    }
 }
 
 impl Offer {
@@ -211,53 +221,6 @@ impl Provider {
             offer.price = Some(offer.price.map(|_| on_demand)?);
             Some((place, "price"))
         }
-    }
-}
-
-pub(super) fn read(fields: &mut Fields<'_>) -> Provider {
-    Provider {
-        id: fields.id(),
-        name: fields.text("name"),
-        class: fields.or("class", Class::Cloud, class),
-        spot: fields.optional_section("spot", spot),
-        reserved: fields.sections("reserved", reserved),
-        offers: fields.sections("offer", offer),
-    }
-}
-
-fn class(fields: &mut Fields<'_>, key: &'static str) -> Class {
-    fields.choice(key, &Class::ALL)
-}
-
-fn spot(fields: &mut Fields<'_>) -> Spot {
-    Spot {
-        interrupted_every: fields.positive("interrupted_every"),
-        restart: fields.quantity("restart"),
-    }
-}
-
-fn reserved(fields: &mut Fields<'_>) -> Reserved {
-    Reserved {
-        months: fields.positive("months"),
-        discount: fields.number("discount", Dimension::Share),
-    }
-}
-
-fn offer(fields: &mut Fields<'_>) -> Offer {
-    Offer {
-        instance: fields.text("instance"),
-        accelerator: fields.text("accelerator"),
-        count: fields.positive("count"),
-        region: fields.text("region"),
-        class: fields.optional("class", class),
-        vcpus: fields.optional("vcpus", Fields::positive),
-        memory: fields.optional("memory", Fields::positive),
-        network: fields.optional("network", Fields::positive),
-        rdma: fields.or("transport", false, |fields, key| {
-            fields.choice(key, &[("tcp", false), ("rdma", true)])
-        }),
-        price: fields.optional("price", Fields::price_per_hour),
-        spot: fields.optional("spot", Fields::price_per_hour),
     }
 }
 

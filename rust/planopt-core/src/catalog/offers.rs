@@ -1,6 +1,7 @@
 //! Offers, read when they are first asked for.
 
-use super::entities::Accelerator;
+use super::accelerator::Accelerator;
+use super::declared::Table;
 use super::entry::Entry;
 use super::folders::Folders;
 use super::kind::Kind;
@@ -35,7 +36,7 @@ impl Offers {
                 hardware: &self.hardware,
             };
             let mut problems = Problems::default();
-            let providers = folders.read(Kind::Offer, offer::read, &mut problems);
+            let providers = folders.read(Kind::Offer, Provider::read, &mut problems);
             let providers = problems.unless_any(providers)?;
             let mut problems = Problems::default();
             for provider in providers.values() {

@@ -1,8 +1,10 @@
 //! Every price of a catalog, with where it comes from.
 
 use super::Catalog;
-use super::entities::{Accelerator, Host, Network};
+use super::accelerator::Accelerator;
 use super::entry::{Entry, Figure, Source, Status, Tag};
+use super::host::Host;
+use super::network::Network;
 use super::part::PartKind;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::quantity::MicroUsd;

@@ -3,7 +3,6 @@
 use super::Catalog;
 use super::changes::PriceChoice;
 use super::condition::Condition;
-use super::entities::Network;
 use super::entry::{Entry, Tag};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::MicroUsd;
@@ -109,7 +108,9 @@ impl Catalog {
             for table in tables {
                 entry.scale(&format!("{table}.price"), None, gross, &note);
             }
-            entry.entity.scale_prices(gross);
+            for (_, price) in entry.entity.prices() {
+                *price = price.map(|price| price.scaled(gross));
+            }
         }
         let mut providers = self.providers()?.clone();
         for entry in providers.values_mut() {
@@ -126,19 +127,6 @@ impl Catalog {
         }
         self.offers.put(providers);
         Ok(())
-    }
-}
-
-impl Network {
-    fn scale_prices(&mut self, factor: f64) {
-        let scale = |price: MicroUsd| price.scaled(factor);
-        self.nic.price = self.nic.price.map(scale);
-        for switch in &mut self.switches {
-            switch.price = switch.price.map(scale);
-        }
-        for cable in self.cable.iter_mut().chain(&mut self.uplink) {
-            cable.price = cable.price.map(scale);
-        }
     }
 }
 

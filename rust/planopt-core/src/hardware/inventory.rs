@@ -2,7 +2,7 @@
 //! between hosts.
 
 use super::line::{Leaves, NetworkLine};
-use crate::catalog::{Accelerator, Catalog, Host, Link, Network};
+use crate::catalog::{Accelerator, Catalog, Host, Link, Network, Slot};
 use crate::quantity::BytesPerSecond;
 
 /// What is in stock: the entities of a catalog.
@@ -45,12 +45,9 @@ impl<'a> Inventory<'a> {
     /// accelerator's own link.
     pub fn pcie(&self, accelerator: &Accelerator, host: &Host) -> Option<BytesPerSecond> {
         let slot = self.link(&host.link)?.bandwidth?;
-        let own = accelerator
-            .pcie_generation
-            .zip(accelerator.pcie_lanes)
-            .and_then(|(generation, lanes)| {
-                self.link(&format!("pcie{generation}-x{lanes}"))?.bandwidth
-            });
+        let own = accelerator.pcie.and_then(|Slot { generation, lanes }| {
+            self.link(&format!("pcie{generation}-x{lanes}"))?.bandwidth
+        });
         Some(own.map_or(slot, |own| own.min(slot)))
     }
 

@@ -235,7 +235,7 @@ fn too_fast(catalog: &Catalog, system: &System, network: &Network) -> Diagnostic
         network.id,
         told(network.nic.pcie_generation),
         system.accelerator.id,
-        told(system.accelerator.pcie_generation),
+        told(system.accelerator.pcie.map(|own| own.generation)),
     );
     let others = catalog.networks.values().map(|entry| &entry.entity);
     let driven = others.filter(|other| other.is_sold() && system.drives(other));

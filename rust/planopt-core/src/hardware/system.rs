@@ -47,7 +47,7 @@ impl<'a> System<'a> {
     /// Whether its accelerators take what a NIC of the network brings: hosts have slots of their
     /// generation.
     pub fn drives(&self, network: &Network) -> bool {
-        let own = self.accelerator.pcie_generation.unwrap_or(0);
+        let own = self.accelerator.pcie.map_or(0, |own| own.generation);
         own >= network.nic.pcie_generation.unwrap_or(0)
     }
 

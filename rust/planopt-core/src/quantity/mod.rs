@@ -3,15 +3,13 @@
 //! Bandwidths are bytes per second in one direction; GB is 10^9 bytes and GiB 2^30. Money is an
 //! integer number of micro-dollars, so that a bill of materials sums to the last cent.
 
-mod display;
 mod exact;
 mod number;
 mod parse;
 mod units;
 
-pub(crate) use self::display::thousands;
 pub use self::exact::{Exact, Quotient, SIGNIFICANT_DIGITS};
-pub(crate) use self::number::real;
+pub(crate) use self::number::{real, thousands};
 pub use self::parse::{QuantityError, QuantityFault, parse};
 pub use self::units::Dimension;
 

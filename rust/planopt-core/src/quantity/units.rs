@@ -110,25 +110,25 @@ const COUNTING: &[Prefix] = &[
     ten_to(12, "T"),
 ];
 
-pub(super) const KIBI: f64 = 1024.0;
+const KIBI: f64 = 1024.0;
 
-pub(super) const MEBI: f64 = KIBI * 1024.0;
+const MEBI: f64 = KIBI * 1024.0;
 
-pub(super) const GIBI: f64 = MEBI * 1024.0;
+const GIBI: f64 = MEBI * 1024.0;
 
-pub(super) const TEBI: f64 = GIBI * 1024.0;
+const TEBI: f64 = GIBI * 1024.0;
 
-pub(super) const PEBI: f64 = TEBI * 1024.0;
+const PEBI: f64 = TEBI * 1024.0;
 
 const BYTES_PER_BIT: f64 = 0.125;
 
 const PERCENT: i32 = -2;
 
-pub(super) const MINUTE: f64 = 60.0;
+const MINUTE: f64 = 60.0;
 
-pub(super) const HOUR: f64 = 3600.0;
+const HOUR: f64 = 3600.0;
 
-pub(super) const DAY: f64 = 24.0 * HOUR;
+const DAY: f64 = 24.0 * HOUR;
 
 /// Hours of a twelfth of a year of 365 days.
 const HOURS_PER_MONTH: f64 = 730.0;

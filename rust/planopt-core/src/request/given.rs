@@ -1,5 +1,5 @@
-//! Questions as they are handed over, from whatever language: a tree of plain values, and how it
-//! becomes a question. Everything that is wrong is collected, each with its place.
+//! Questions as they are handed over, from whatever language: JSON, and how it becomes a question.
+//! Everything that is wrong is collected, each with its place.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,79 +10,10 @@ use serde::de::{
     MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 
+use serde_json::{Map, Number, Value};
+
 use crate::diagnostic::option::unknown_name;
 use crate::diagnostic::{Diagnostic, code};
-
-/// A value of a question.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Given {
-    /// Nothing.
-    Nothing,
-    /// Yes or no.
-    Flag(bool),
-    /// A whole number.
-    Whole(i128),
-    /// Any other number.
-    Number(f64),
-    /// A word or a name.
-    Text(String),
-    /// Values in their order.
-    List(Vec<Given>),
-    /// Values by their names.
-    Table(Vec<(String, Given)>),
-}
-
-impl fmt::Display for Given {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("nothing"),
-            Self::Flag(flag) => write!(f, "{flag}"),
-            Self::Whole(number) => write!(f, "{number}"),
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Text(text) => f.write_str(text),
-            Self::List(values) => write!(f, "a list of {}", values.len()),
-            Self::Table(values) => write!(f, "a table of {}", values.len()),
-        }
-    }
-}
-
-impl From<serde_json::Value> for Given {
-    fn from(value: serde_json::Value) -> Self {
-        use serde_json::Value;
-        match value {
-            Value::Null => Self::Nothing,
-            Value::Bool(flag) => Self::Flag(flag),
-            Value::Number(number) => match number.as_i128() {
-                Some(whole) => Self::Whole(whole),
-                None => Self::of_float(number.as_f64().unwrap_or(f64::NAN)),
-            },
-            Value::String(text) => Self::Text(text),
-            Value::Array(values) => Self::List(values.into_iter().map(Self::from).collect()),
-            Value::Object(values) => {
-                let named = values.into_iter().map(|(name, value)| (name, value.into()));
-                Self::Table(named.collect())
-            }
-        }
-    }
-}
-
-impl Given {
-    /// A number with a fraction, or one that is too large for whole numbers in 64 bits: JSON's
-    /// reader has floats for both.
-    fn of_float(number: f64) -> Self {
-        if (WHOLE_IN_64_BITS..WHOLE_IN_128_BITS).contains(&number.abs()) {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "it is whole, and within 128 bits"
-            )]
-            return Self::Whole(number as i128);
-        }
-        Self::Number(number)
-    }
-}
-
-const WHOLE_IN_64_BITS: f64 = 9_223_372_036_854_775_808.0;
-const WHOLE_IN_128_BITS: f64 = 1e38;
 
 /// Reads a question in JSON.
 ///
@@ -90,11 +21,11 @@ const WHOLE_IN_128_BITS: f64 = 1e38;
 ///
 /// As [`read`], and if it is no JSON.
 pub fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Vec<Diagnostic>> {
-    let given: serde_json::Value = serde_json::from_slice(json).map_err(|error| {
+    let given: Value = serde_json::from_slice(json).map_err(|error| {
         let problem = Diagnostic::new(code::WRONG_TYPE, format!("this is no JSON: {error}"));
         vec![problem.field("request").accepted("a question in JSON")]
     })?;
-    read(&Given::from(given))
+    read(&given)
 }
 
 /// Reads a question.
@@ -103,20 +34,11 @@ pub fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Vec<Diagnostic>>
 ///
 /// Each key that nothing reads, each value of another type, each number that cannot be and each
 /// word that is none of the choices, up to the first key that is absent.
-pub fn read<T: DeserializeOwned>(given: &Given) -> Result<T, Vec<Diagnostic>> {
-    read_at(Place::Top, given)
-}
-
-/// Reads a value that stands for itself.
-///
-/// # Errors
-///
-/// As [`read`].
-pub fn read_at<T: DeserializeOwned>(place: Place<'_>, given: &Given) -> Result<T, Vec<Diagnostic>> {
+pub fn read<T: DeserializeOwned>(given: &Value) -> Result<T, Vec<Diagnostic>> {
     let problems = RefCell::default();
     let read = T::deserialize(Reader {
         given,
-        place,
+        place: Place::Top,
         problems: &problems,
     });
     let mut problems = problems.into_inner();
@@ -130,9 +52,42 @@ pub fn read_at<T: DeserializeOwned>(place: Place<'_>, given: &Given) -> Result<T
     }
 }
 
+/// A value as messages quote it.
+fn told(given: &Value) -> String {
+    match given {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => match (whole(number), number.as_f64()) {
+            (None, Some(number)) => number.to_string(),
+            (whole, _) => whole.unwrap_or_default().to_string(),
+        },
+        Value::String(text) => text.clone(),
+        Value::Array(values) => format!("a list of {}", values.len()),
+        Value::Object(values) => format!("a table of {}", values.len()),
+    }
+}
+
+/// A whole number; JSON's reader has floats for those that are too large for 64 bits.
+pub(super) fn whole(number: &Number) -> Option<i128> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it is whole, and within 128 bits"
+    )]
+    let beyond = |float: f64| {
+        let is_whole = (WHOLE_IN_64_BITS..WHOLE_IN_128_BITS).contains(&float.abs());
+        is_whole.then_some(float as i128)
+    };
+    number
+        .as_i128()
+        .or_else(|| number.as_f64().and_then(beyond))
+}
+
+const WHOLE_IN_64_BITS: f64 = 9_223_372_036_854_775_808.0;
+const WHOLE_IN_128_BITS: f64 = 1e38;
+
 /// Where a value stands: `load.sizes`, `shares[1].accelerator`.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'p> {
+enum Place<'p> {
     /// A whole question.
     Top,
     /// The value of a key.
@@ -273,7 +228,7 @@ fn out_of_range(value: String, wanted: &str) -> Diagnostic {
 /// else handed over, so that the rest of the question is looked at, too.
 #[derive(Clone, Copy)]
 struct Reader<'r> {
-    given: &'r Given,
+    given: &'r Value,
     place: Place<'r>,
     problems: &'r RefCell<Vec<Diagnostic>>,
 }
@@ -291,7 +246,7 @@ impl<'r> Reader<'r> {
 
     /// Notes that another type was wanted.
     fn unlike<T: Default>(self, wanted: &str) -> T {
-        self.note(of_another_type(self.given.to_string(), wanted));
+        self.note(of_another_type(told(self.given), wanted));
         T::default()
     }
 
@@ -300,35 +255,35 @@ impl<'r> Reader<'r> {
         read.map_err(|wrong| wrong.at(self.place))
     }
 
+    /// The same with another value of the same place.
+    fn with<'s>(self, given: &'s Value) -> Reader<'s>
+    where
+        'r: 's,
+    {
+        Reader { given, ..self }
+    }
+
     fn whole(self, least: i128, most: i128) -> i128 {
-        match *self.given {
-            Given::Whole(number) if (least..=most).contains(&number) => number,
-            Given::Whole(number) => {
+        match self.given.as_number().and_then(whole) {
+            Some(number) if (least..=most).contains(&number) => number,
+            Some(number) => {
                 let wanted = format!("a whole number from {least} to {most}");
                 self.note(out_of_range(number.to_string(), &wanted));
                 0
             }
-            _ => self.unlike("a whole number"),
+            None => self.unlike("a whole number"),
         }
     }
 
     fn number(self) -> f64 {
-        match *self.given {
-            #[expect(clippy::cast_precision_loss, reason = "the nearest number will do")]
-            Given::Whole(number) => number as f64,
-            Given::Number(number) if number.is_finite() => number,
-            Given::Number(number) => {
-                self.note(out_of_range(number.to_string(), "a finite number"));
-                0.0
-            }
-            _ => self.unlike("a number"),
-        }
+        let number = self.given.as_f64();
+        number.unwrap_or_else(|| self.unlike("a number"))
     }
 
     /// One of some words; the first where it is none of them.
     fn choice(self, choices: &'static [&'static str]) -> &'static str {
         let first = choices.first().copied().unwrap_or_default();
-        let Given::Text(word) = self.given else {
+        let Value::String(word) = self.given else {
             self.unlike::<()>(&format!("one of {}", choices.join(", ")));
             return first;
         };
@@ -341,21 +296,25 @@ impl<'r> Reader<'r> {
         })
     }
 
-    fn table(self, wanted: &str) -> &'r [(String, Given)] {
-        if let Given::Table(values) = self.given {
-            values
-        } else {
-            self.unlike::<()>(wanted);
-            &[]
-        }
+    fn table(self, wanted: &str) -> Vec<Pair<'r>> {
+        let pairs = self.given.as_object().map(pairs);
+        pairs.unwrap_or_else(|| self.unlike(wanted))
     }
 
     fn text(self) -> String {
-        match self.given {
-            Given::Text(text) => text.clone(),
-            _ => self.unlike("a word or a name"),
-        }
+        let text = self.given.as_str().map(str::to_owned);
+        text.unwrap_or_else(|| self.unlike("a word or a name"))
     }
+}
+
+/// A key with its value.
+type Pair<'r> = (&'r str, &'r Value);
+
+fn pairs(table: &Map<String, Value>) -> Vec<Pair<'_>> {
+    table
+        .iter()
+        .map(|(key, given)| (key.as_str(), given))
+        .collect()
 }
 
 /// Whole numbers of a type.
@@ -380,29 +339,22 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         self.placed(match self.given {
-            Given::Nothing => visitor.visit_unit(),
-            Given::Flag(flag) => visitor.visit_bool(*flag),
-            Given::Whole(number) => match (u64::try_from(*number), i64::try_from(*number)) {
-                (Ok(number), _) => visitor.visit_u64(number),
-                (_, Ok(number)) => visitor.visit_i64(number),
-                _ => visitor.visit_i128(*number),
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(flag) => visitor.visit_bool(*flag),
+            Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+                (Some(number), _) => visitor.visit_u64(number),
+                (None, Some(number)) => visitor.visit_i64(number),
+                (None, None) => visitor.visit_f64(self.number()),
             },
-            Given::Number(_) => visitor.visit_f64(self.number()),
-            Given::Text(text) => visitor.visit_str(text),
-            Given::List(values) => visitor.visit_seq(Items {
-                reader: self,
-                values,
-                next: 0,
-            }),
-            Given::Table(values) => visitor.visit_map(Keys::new(self, values)),
+            Value::String(text) => visitor.visit_str(text),
+            Value::Array(values) => visitor.visit_seq(Items::new(self, values)),
+            Value::Object(values) => visitor.visit_map(Keys::new(self, pairs(values))),
         })
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-        visitor.visit_bool(match self.given {
-            Given::Flag(flag) => *flag,
-            _ => self.unlike("yes or no"),
-        })
+        let flag = self.given.as_bool();
+        visitor.visit_bool(flag.unwrap_or_else(|| self.unlike("yes or no")))
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
@@ -423,7 +375,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match self.given {
-            Given::Nothing => visitor.visit_none(),
+            Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -437,18 +389,14 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-        let values: &[Given] = if let Given::List(values) = self.given {
-            values
-        } else {
-            self.unlike::<()>("a list");
-            &[]
-        };
-        let items = Items {
-            reader: self,
-            values,
-            next: 0,
-        };
-        self.placed(visitor.visit_seq(items))
+        let values = self.given.as_array().map_or_else(
+            || {
+                self.unlike::<()>("a list");
+                &[][..]
+            },
+            Vec::as_slice,
+        );
+        self.placed(visitor.visit_seq(Items::new(self, values)))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(
@@ -457,17 +405,16 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         match self.given {
-            Given::List(values) if values.len() == length => self.deserialize_seq(visitor),
+            Value::Array(values) if values.len() == length => self.deserialize_seq(visitor),
             other => {
                 let wanted = format!("a list of {length}");
-                Err(Wrong::new(of_another_type(other.to_string(), &wanted)).at(self.place))
+                Err(Wrong::new(of_another_type(told(other), &wanted)).at(self.place))
             }
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
-        let values = self.table("a table");
-        let keys = Keys::new(self, values);
+        let keys = Keys::new(self, self.table("a table"));
         self.placed(visitor.visit_map(keys))
     }
 
@@ -478,21 +425,17 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         let values = self.table(&format!("a table of {}", fields.join(", ")));
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            (values.iter()).partition(|(key, _)| fields.contains(&key.as_str()));
+        let (known, unknown): (Vec<_>, Vec<_>) = values
+            .into_iter()
+            .partition(|(key, _)| fields.contains(key));
         for (key, value) in unknown {
             let within = Reader {
                 place: Place::Key(&self.place, key),
                 ..self
             };
-            within.note(unknown_key(key, value.to_string(), fields));
+            within.note(unknown_key(key, told(value), fields));
         }
-        let keys = Keys {
-            reader: self,
-            values: known,
-            next: 0,
-        };
-        self.placed(visitor.visit_map(keys))
+        self.placed(visitor.visit_map(Keys::new(self, known)))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -501,25 +444,20 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         choices: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Wrong> {
-        let (word, rest) = match self.given {
-            Given::Table(values) => {
-                let (kind, rest): (Vec<_>, Vec<_>) =
-                    (values.iter().cloned()).partition(|(key, _)| key == KIND);
-                (kind.into_iter().next().map(|(_, kind)| kind), rest)
-            }
-            word => (Some(word.clone()), Vec::new()),
-        };
-        let of_table = matches!(self.given, Given::Table(_));
+        let mut rest = self.given.as_object().cloned();
         let place = Place::Key(&self.place, KIND);
-        let given = word.unwrap_or(Given::Nothing);
+        let (word, place) = match &mut rest {
+            Some(table) => (table.shift_remove(KIND).unwrap_or_default(), place),
+            None => (self.given.clone(), self.place),
+        };
         let named = Reader {
-            given: &given,
-            place: if of_table { place } else { self.place },
+            given: &word,
+            place,
             ..self
         };
         let chosen = Chosen {
             word: named.choice(choices),
-            rest: of_table.then_some(Given::Table(rest)),
+            rest: rest.map(Value::Object),
             reader: self,
         };
         self.placed(visitor.visit_enum(chosen))
@@ -541,7 +479,7 @@ const KIND: &str = "kind";
 struct Chosen<'r> {
     word: &'static str,
     /// None where the word stands for itself.
-    rest: Option<Given>,
+    rest: Option<Value>,
     reader: Reader<'r>,
 }
 
@@ -563,20 +501,13 @@ impl<'de> VariantAccess<'de> for Chosen<'_> {
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Wrong> {
-        let given = self.rest.unwrap_or(Given::Nothing);
-        seed.deserialize(Reader {
-            given: &given,
-            ..self.reader
-        })
+        let given = self.rest.unwrap_or_default();
+        seed.deserialize(self.reader.with(&given))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Wrong> {
-        let given = self.rest.unwrap_or(Given::Nothing);
-        Reader {
-            given: &given,
-            ..self.reader
-        }
-        .deserialize_tuple(length, visitor)
+        let given = self.rest.unwrap_or_default();
+        self.reader.with(&given).deserialize_tuple(length, visitor)
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -584,20 +515,23 @@ impl<'de> VariantAccess<'de> for Chosen<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Wrong> {
-        let given = self.rest.unwrap_or(Given::Nothing);
-        Reader {
-            given: &given,
-            ..self.reader
-        }
-        .deserialize_struct(self.word, fields, visitor)
+        let given = self.rest.unwrap_or_default();
+        let reader = self.reader.with(&given);
+        reader.deserialize_struct(self.word, fields, visitor)
     }
 }
 
 /// The values of a list, one after the other.
 struct Items<'r> {
     reader: Reader<'r>,
-    values: &'r [Given],
-    next: usize,
+    values: std::iter::Enumerate<std::slice::Iter<'r, Value>>,
+}
+
+impl<'r> Items<'r> {
+    fn new(reader: Reader<'r>, values: &'r [Value]) -> Self {
+        let values = values.iter().enumerate();
+        Self { reader, values }
+    }
 }
 
 impl<'de> SeqAccess<'de> for Items<'_> {
@@ -607,11 +541,10 @@ impl<'de> SeqAccess<'de> for Items<'_> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Wrong> {
-        let Some(given) = self.values.get(self.next) else {
+        let Some((item, given)) = self.values.next() else {
             return Ok(None);
         };
-        let place = Place::Item(&self.reader.place, self.next);
-        self.next += 1;
+        let place = Place::Item(&self.reader.place, item);
         let read = seed.deserialize(Reader {
             given,
             place,
@@ -621,23 +554,23 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.values.len() - self.next)
+        Some(self.values.len())
     }
 }
 
-/// The keys of a table with their values.
+/// The keys of a table with their values, and the one whose value is next.
 struct Keys<'r> {
     reader: Reader<'r>,
-    values: Vec<&'r (String, Given)>,
-    next: usize,
+    values: std::vec::IntoIter<Pair<'r>>,
+    next: Option<Pair<'r>>,
 }
 
 impl<'r> Keys<'r> {
-    fn new(reader: Reader<'r>, values: &'r [(String, Given)]) -> Self {
+    fn new(reader: Reader<'r>, values: Vec<Pair<'r>>) -> Self {
         Self {
             reader,
-            values: values.iter().collect(),
-            next: 0,
+            values: values.into_iter(),
+            next: None,
         }
     }
 }
@@ -649,16 +582,16 @@ impl<'de> MapAccess<'de> for Keys<'_> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Wrong> {
-        let Some((key, _)) = self.values.get(self.next) else {
+        self.next = self.values.next();
+        let Some((key, _)) = self.next else {
             return Ok(None);
         };
-        let key: StrDeserializer<'_, Wrong> = key.as_str().into_deserializer();
+        let key: StrDeserializer<'_, Wrong> = key.into_deserializer();
         seed.deserialize(key).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Wrong> {
-        let (key, given) = self.values[self.next];
-        self.next += 1;
+        let (key, given) = self.next.unwrap_or(("", &Value::Null));
         let place = Place::Key(&self.reader.place, key);
         let read = seed.deserialize(Reader {
             given,

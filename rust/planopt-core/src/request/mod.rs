@@ -33,7 +33,7 @@ pub use self::fleet::{
     Bought, Class, Curve, Demand, FleetFile, Owned, Region, Rented, Size, Training, Workload,
     read_fleet,
 };
-pub use self::given::{Given, Place, read, read_at, read_json};
+pub use self::given::{read, read_json};
 pub use self::heterogeneous::evaluate_mixed;
 pub use self::islands::{Islands, TrainIslands, train_islands};
 pub use self::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};

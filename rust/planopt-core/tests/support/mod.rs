@@ -1,6 +1,6 @@
 //! Questions of tests: options by their names, as people put them.
 
-use planopt_core::request::{Given, doors, read};
+use planopt_core::request::{doors, read};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -28,5 +28,5 @@ pub(crate) fn grouped(door: &str, options: &Value) -> Value {
 
 /// The question of a door.
 pub(crate) fn asked<T: DeserializeOwned>(door: &str, options: &Value) -> T {
-    read(&Given::from(grouped(door, options))).expect("a question")
+    read(&grouped(door, options)).expect("a question")
 }

@@ -2,7 +2,7 @@
 
 use planopt_core::catalog::Catalog;
 use planopt_core::document::{RunEvaluation, TrainingAnswer};
-use planopt_core::request::{EvaluateTraining, Given, evaluate_training, read};
+use planopt_core::request::{EvaluateTraining, evaluate_training, read};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -329,7 +329,7 @@ fn words_that_are_no_choice_are_refused_with_those_that_are() {
         if key == "dp" {
             changes.insert("tp".to_owned(), json!(65536));
         }
-        let question = Given::from(grouped("evaluate_training", &Value::Object(changes)));
+        let question = grouped("evaluate_training", &Value::Object(changes));
         let request = read(&question);
         let answer = request.and_then(|request| evaluate_training(&catalog, &request));
         let problems = answer.expect_err("must be refused");

@@ -3,12 +3,12 @@
 #[path = "catalog/folders.rs"]
 mod folders;
 
+use super::accelerator::Accelerator;
 use super::condition::Condition;
-use super::entities::Accelerator;
 use super::entry::Entry;
 use super::fields::Fields;
 use super::read::read_text;
-use super::{accelerator, assumption, host, link, model, network, workload};
+use super::{Network, Table, Workload, accelerator, assumption, host, link, model};
 use crate::diagnostic;
 use crate::diagnostic::{Diagnostic, Position};
 use crate::quantity::{Bytes, MicroUsd};
@@ -132,7 +132,7 @@ fn an_accelerator_is_read_with_its_sources() {
     let entry = read_card(ACCELERATOR).expect("the text is right");
     assert_eq!(entry.entity.memory, Bytes(24.0 * 1024.0 * 1024.0 * 1024.0));
     assert_eq!(entry.entity.price, Some(MicroUsd(1_599_990_000)));
-    assert_eq!(entry.entity.pcie_lanes, Some(16));
+    assert_eq!(entry.entity.pcie.map(|own| own.lanes), Some(16));
     assert!(entry.entity.peak.fp16.is_none());
     let memory = entry.figure("memory").expect("it was read");
     assert_eq!(
@@ -398,10 +398,10 @@ proptest! {
         let mut text = MODEL.to_owned();
         let at = at.min(text.len());
         text.replace_range(at..(at + length).min(text.len()), &put);
-        for reader in [reads(model::read), reads(host::read), reads(network::read)] {
+        for reader in [reads(model::read), reads(host::read), reads(Network::read)] {
             reader(&text);
         }
-        for reader in [reads(link::read), reads(workload::read), reads(assumption::read)] {
+        for reader in [reads(link::read), reads(Workload::read), reads(assumption::read)] {
             reader(&text);
         }
     }

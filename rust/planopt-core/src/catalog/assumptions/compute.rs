@@ -2,8 +2,10 @@
 
 use super::memory::MemoryAssumptions;
 use super::own_kernels::EngineKernels;
-use super::scheduling::{CacheDisks, Policy};
-use crate::catalog::entities::Accelerator;
+use super::scheduling::{CACHE_DISKS, CacheDisks, Policy};
+use crate::catalog::accelerator::Accelerator;
+use crate::catalog::declared::{choice, maybe, or, same, table};
+use crate::catalog::fields::Fields;
 use crate::format::Format;
 use crate::quantity::{Bytes, Seconds};
 
@@ -189,6 +191,21 @@ pub struct RequestOverhead {
     pub per_token: Seconds,
 }
 
+/// Tokens of a prompt that `request_per_1k` is of.
+const TOKENS_OF_1K: f64 = 1024.0;
+
+/// A time for every request, and one for 1024 tokens of its prompt where that is known.
+pub(in crate::catalog) fn request_overhead(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+) -> RequestOverhead {
+    let per_1k = fields.or("request_per_1k", Seconds::ZERO, Fields::quantity);
+    RequestOverhead {
+        fixed: fields.quantity(key),
+        per_token: per_1k * (1.0 / TOKENS_OF_1K),
+    }
+}
+
 impl RequestOverhead {
     /// Of a request with a prompt of so many tokens, in seconds.
     pub fn of(self, prompt: f64) -> f64 {
@@ -230,38 +247,44 @@ impl Scheduling {
     }
 }
 
-/// What an engine takes into a step on accelerators of some memory.
-#[derive(Clone, Debug)]
-pub struct StepDefaults {
-    /// The least that they have.
-    pub memory: Bytes,
-    /// Accelerators that it does not hold for.
-    pub except: Vec<String>,
-    /// What is taken.
-    pub limits: StepLimits,
+table! {
+    /// What an engine takes into a step on accelerators of some memory.
+    #[derive(Clone, Debug)]
+    pub struct StepDefaults {
+        /// The least that they have.
+        pub memory: Bytes = or(Bytes::ZERO, Fields::quantity),
+        /// Accelerators that it does not hold for.
+        pub except: Vec<String> = or(Vec::new(), Fields::texts),
+        /// What is taken.
+        pub limits: StepLimits = same,
+    }
 }
 
-/// What an engine takes into a step.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StepLimits {
-    /// Tokens.
-    pub token_budget: Option<u32>,
-    /// Sequences.
-    pub max_sequences: Option<u32>,
-    /// Tokens of the largest step with prompts that a graph was captured for.
-    pub graph_tokens: Option<u32>,
+table! {
+    /// What an engine takes into a step.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct StepLimits {
+        /// Tokens.
+        pub token_budget: Option<u32> = maybe(Fields::positive),
+        /// Sequences.
+        pub max_sequences: Option<u32> = maybe(Fields::positive),
+        /// Tokens of the largest step with prompts that a graph was captured for.
+        pub graph_tokens: Option<u32> = maybe(Fields::positive),
+    }
 }
 
-/// What an engine does with caches that it keeps in the host's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostCache {
-    /// Whether layers are computed while further ones are fetched; else a prompt waits for all of
-    /// its cache before it is read.
-    pub layerwise: bool,
-    /// Whether the host gets only what accelerators give up; else it has a copy of what they hold.
-    pub on_eviction: bool,
-    /// Who reads what it keeps on disks.
-    pub disks: CacheDisks,
+table! {
+    /// What an engine does with caches that it keeps in the host's memory.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct HostCache {
+        /// Whether layers are computed while further ones are fetched; else a prompt waits for all of
+        /// its cache before it is read.
+        pub layerwise: bool as "fetch" = choice(&[("layerwise", true), ("waits", false)]),
+        /// Whether the host gets only what accelerators give up; else it has a copy of what they hold.
+        pub on_eviction: bool as "write" = choice(&[("on-eviction", true), ("through", false)]),
+        /// Who reads what it keeps on disks.
+        pub disks: CacheDisks = choice(CACHE_DISKS),
+    }
 }
 
 impl Default for HostCache {

@@ -2,6 +2,7 @@
 
 mod communication;
 mod compute;
+mod cost;
 mod islands;
 mod memory;
 mod own_kernels;
@@ -15,16 +16,20 @@ pub use self::compute::{
     ComputeAssumptions, EngineShares, ExpertKernel, HostCache, HostTerms, ProductAssumptions,
     Products, RequestOverhead, Scheduling, StepDefaults, StepLimits,
 };
-pub(in crate::catalog) use self::compute::{EXPERT_KERNELS, LAUNCHES_OF_EXPERTS};
+pub(in crate::catalog) use self::compute::{EXPERT_KERNELS, LAUNCHES_OF_EXPERTS, request_overhead};
+pub use self::cost::{CostAssumptions, RackLines};
 pub use self::islands::IslandAssumptions;
 pub use self::memory::MemoryAssumptions;
 pub use self::own_kernels::{EngineKernels, KernelRates, OwnKernels};
+pub(in crate::catalog) use self::scheduling::POLICIES;
 pub use self::scheduling::{CacheDisks, KvConnector, Policy};
 pub use self::training::{
     FrameworkAssumptions, HardwareAssumptions, HardwareChanges, Spares, TrainingAssumptions,
 };
 
-use super::entities::{Accelerator, RackLines};
+use super::accelerator::Accelerator;
+use super::declared::{maybe, table};
+use super::fields::{Fields, factor};
 use std::collections::BTreeMap;
 
 /// How ports of a switch are paid for.
@@ -36,96 +41,33 @@ pub enum SwitchSale {
     PortBlocks(u32),
 }
 
-/// Limits of the engine that serves.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineAssumptions {
-    /// Sequences of a micro-batch, at most.
-    pub max_sequences: u32,
-    /// Tokens of a prompt that a context-parallel rank should have for a search to divide it, where
-    /// the set says so.
-    pub context_rank_tokens: Option<u32>,
-    /// What a request takes outside of the steps until its first token is with the user.
-    pub request: RequestOverhead,
+table! {
+    /// Limits of the engine that serves.
+    #[derive(Clone, Copy, Debug)]
+    pub struct EngineAssumptions {
+        /// Sequences of a micro-batch, at most.
+        pub max_sequences: u32 = Fields::positive,
+        /// Tokens of a prompt that a context-parallel rank should have for a search to divide it, where
+        /// the set says so.
+        pub context_rank_tokens: Option<u32> = maybe(Fields::positive),
+        /// What a request takes outside of the steps until its first token is with the user.
+        pub request: RequestOverhead as "request_overhead" = request_overhead,
+    }
 }
 
-/// How tokens are routed to experts.
-#[derive(Clone, Copy, Debug)]
-pub struct ExpertAssumptions {
-    /// Tokens of the busiest rank over the mean.
-    pub imbalance: f64,
+table! {
+    /// How tokens are routed to experts.
+    #[derive(Clone, Copy, Debug)]
+    pub struct ExpertAssumptions {
+        /// Tokens of the busiest rank over the mean.
+        pub imbalance: f64 = factor,
+    }
 }
 
 impl Default for ExpertAssumptions {
     /// Even routing.
     fn default() -> Self {
         Self { imbalance: 1.0 }
-    }
-}
-
-/// Money over time.
-#[derive(Clone, Copy, Debug, serde::Serialize)]
-pub struct CostAssumptions {
-    /// Years over which the purchase is written off.
-    pub years: f64,
-    /// Share of the price left then.
-    pub residual: f64,
-    /// Price of electricity, dollars per kWh.
-    pub electricity_usd_per_kwh: f64,
-    /// Share of hours busy.
-    pub duty: f64,
-    /// Share of the idle hours that what is rented on demand goes back in, as it is had again when it
-    /// is needed; nothing is published of the chance of that.
-    pub regained: f64,
-    /// Power usage effectiveness of a hall; what is not in a rack stands in none.
-    pub pue: f64,
-    /// Rent of a rack, dollars per month.
-    pub rack_usd_per_month: f64,
-    /// Units of a rack.
-    pub rack_units: f64,
-    /// Colocation of a kilowatt, drawn or not, dollars per month.
-    pub colocation_usd_per_kw_month: f64,
-    /// Support of a year, as a share of the price.
-    pub support_per_year: f64,
-    /// People who look after a rack, dollars per year.
-    pub staff_usd_per_rack_year: f64,
-    /// Interest on what a purchase still binds (weighted average cost of capital), a year.
-    pub wacc: f64,
-    /// What a host in a rack is bought with.
-    #[serde(flatten)]
-    pub lines: RackLines,
-    /// Memory that a host is bought with beside its own, dollars a terabyte.
-    pub memory_usd_per_tb: f64,
-    /// A disk that it is bought with for KV caches, dollars.
-    pub cache_disk_usd: f64,
-    /// Draw of an accelerator at work, as a share of its power limit.
-    pub load_fraction: f64,
-    /// Price of a million tokens from those who serve models, where the set has one.
-    pub hosted_usd_per_million_tokens: Option<f64>,
-    /// Carbon dioxide and its equivalents of a kilowatt-hour, in kg, where the set says.
-    pub carbon_kg_per_kwh: Option<f64>,
-}
-
-impl CostAssumptions {
-    /// Share of all hours that are paid of what is rented on demand.
-    #[must_use]
-    pub fn paid_on_demand(&self) -> f64 {
-        1.0 - self.regained * (1.0 - self.duty)
-    }
-
-    /// What holds where so many rack units are taken: what takes none stands on somebody's desk, with
-    /// no hall, contract or lender to pay.
-    #[must_use]
-    pub fn housed(&self, rack_units: f64) -> Self {
-        if rack_units > 0.0 {
-            return *self;
-        }
-        Self {
-            pue: 1.0,
-            colocation_usd_per_kw_month: 0.0,
-            support_per_year: 0.0,
-            wacc: 0.0,
-            ..*self
-        }
     }
 }
 

@@ -14,6 +14,12 @@ pub enum Policy {
     PrefillFirst,
 }
 
+/// Policies by their names.
+pub(in crate::catalog) const POLICIES: &[(&str, Policy)] = &[
+    ("decode-first", Policy::DecodeFirst),
+    ("prefill-first", Policy::PrefillFirst),
+];
+
 /// What keeps caches behind the accelerators, in place of an engine's own tiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -44,3 +50,10 @@ pub enum CacheDisks {
     /// Other engines too: they may be one store.
     Shared,
 }
+
+/// Those by their names.
+pub(super) const CACHE_DISKS: &[(&str, CacheDisks)] = &[
+    ("none", CacheDisks::None),
+    ("own", CacheDisks::Own),
+    ("shared", CacheDisks::Shared),
+];

@@ -10,7 +10,6 @@ use super::reader::CURRENCY;
 use crate::catalog::{Fields, read_file};
 use crate::diagnostic::{Diagnostic, Position};
 use crate::options::{Entry, table};
-use crate::request::Given;
 
 /// What the table of options calls this kind of file.
 const FILE: &str = "planopt";
@@ -41,7 +40,7 @@ pub fn read_defaults(file: &Path) -> Result<Vec<DefaultOption>, Vec<Diagnostic>>
         let mut read: Vec<(&str, (String, Value))> = Vec::new();
         for (key, option) in keys {
             let currency = read.iter().find(|(key, _)| *key == CURRENCY);
-            let currency = currency.map(|(_, (_, value))| Given::from(value.clone()));
+            let currency = currency.map(|(_, (_, value))| value.clone());
             read.extend(value(fields, key, option, currency).map(|value| (key, value)));
         }
         read
@@ -72,12 +71,12 @@ fn value(
     fields: &mut Fields<'_>,
     key: &'static str,
     option: &Entry,
-    currency: Option<Given>,
+    currency: Option<Value>,
 ) -> Option<(String, Value)> {
     let command = option.commands.keys().next()?;
     let value = fields.optional(key, |fields, key| {
         let value = fields.json(key);
-        let own = (option.argument(), Given::from(value.clone()));
+        let own = (option.argument(), value.clone());
         let currency = currency.map(|value| (CURRENCY.to_owned(), value));
         let given = currency.into_iter().chain([own]).collect();
         for problem in read_options(command, given).err().unwrap_or_default() {

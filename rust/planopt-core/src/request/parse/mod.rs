@@ -22,14 +22,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use self::defaults::{DefaultOption, read_defaults};
+pub use self::reader::Options;
 use self::reader::Reader;
 use self::request::Priced;
-use super::{Given, read};
+use super::read;
 use crate::catalog::Catalog;
 use crate::diagnostic::Diagnostic;
-
-/// Options by the arguments of the API, each as it was given.
-pub type Options = Vec<(String, Given)>;
 
 /// Reads the options of a command that asks nothing of a catalog, by their arguments.
 pub fn read_options(command: &str, given: Options) -> Result<Value, Vec<Diagnostic>> {
@@ -50,11 +48,9 @@ pub fn read_question(
     catalog: &Catalog,
 ) -> Result<Value, Vec<Diagnostic>> {
     let is_edited = !edit.is_empty();
-    let kept = given.into_iter();
-    let kept = kept.filter(|(name, _)| edit.iter().all(|(edited, _)| edited != name));
-    let mut options: Options = kept.collect();
-    let left_out = Given::Text(String::new());
-    options.extend(edit.into_iter().filter(|(_, value)| *value != left_out));
+    let mut options = given;
+    options.retain(|name, _| !edit.contains_key(name));
+    options.extend(edit.into_iter().filter(|(_, value)| *value != ""));
     let reader = Reader::new(command, options, Some(catalog), is_edited);
     match command {
         "train" => {
@@ -92,7 +88,7 @@ pub fn read_question(
 
 /// The groups of a question, with what was read.
 fn typed<T: DeserializeOwned>(reader: Reader) -> Result<(Reader, T), Vec<Diagnostic>> {
-    match read(&Given::from(reader.groups())) {
+    match read(&reader.groups()) {
         Ok(request) => Ok((reader, request)),
         Err(problems) => {
             let mut told = reader.finish(()).err().unwrap_or_default();
@@ -180,17 +176,17 @@ mod tests {
     }
 
     /// A value that an option may have.
-    fn example(kind: Kind, words: &[String], unit: Option<&str>) -> Given {
-        let word = || words.first().map_or("a", String::as_str).to_owned();
+    fn example(kind: Kind, words: &[String], unit: Option<&str>) -> Value {
+        let word = || words.first().map_or("a", String::as_str);
         match kind {
-            Kind::Quantity | Kind::Money => Given::Number(0.5),
-            Kind::Count | Kind::Range => Given::Whole(2),
-            Kind::Switch | Kind::Truth => Given::Flag(true),
-            Kind::Pairs if unit == Some("share") => Given::Text("a=2%".to_owned()),
-            Kind::Pairs if unit == Some("seconds") => Given::Text("a=2w".to_owned()),
-            Kind::Pairs if unit.is_some() => Given::Text(format!("{}=2", word())),
-            Kind::Pairs => Given::Text("a=2.5,b/c/d=3".to_owned()),
-            _ => Given::Text(word()),
+            Kind::Quantity | Kind::Money => 0.5.into(),
+            Kind::Count | Kind::Range => 2.into(),
+            Kind::Switch | Kind::Truth => true.into(),
+            Kind::Pairs if unit == Some("share") => "a=2%".into(),
+            Kind::Pairs if unit == Some("seconds") => "a=2w".into(),
+            Kind::Pairs if unit.is_some() => format!("{}=2", word()).into(),
+            Kind::Pairs => "a=2.5,b/c/d=3".into(),
+            _ => word().into(),
         }
     }
 
@@ -207,15 +203,15 @@ mod tests {
                 }
                 let mut value = example(entry.kind, &entry.choices, entry.unit.as_deref());
                 if let (reader::CURRENCY, Some(said)) = (entry.name.as_str(), &entry.example) {
-                    value = Given::Text(said.clone());
+                    value = said.as_str().into();
                 }
                 let (least, most) = entry.range();
-                value = match value {
-                    Given::Number(number) => Given::Number(number.clamp(least, most)),
-                    Given::Whole(_) if least > 2.0 => Given::Text(least.to_string()),
-                    other => other,
+                value = match value.as_f64() {
+                    Some(number) if value.is_f64() => number.clamp(least, most).into(),
+                    Some(_) if least > 2.0 => least.to_string().into(),
+                    _ => value,
                 };
-                let given = vec![(entry.argument(), value)];
+                let given = [(entry.argument(), value)].into_iter().collect();
                 let reader = Reader::new(command, given, None, false);
                 let read = match command.as_str() {
                     "train" | "train --islands" => {

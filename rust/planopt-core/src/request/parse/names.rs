@@ -2,11 +2,11 @@
 
 use crate::catalog::Catalog;
 use crate::options::{Entry, Kind};
-use crate::request::Given;
+use serde_json::Value;
 
 /// The value of an option with the id for each name of an entity. What nothing is called stays, to
 /// be refused where it is looked up.
-pub(super) fn by_id(entry: &Entry, value: Given, catalog: &Catalog) -> Given {
+pub(super) fn by_id(entry: &Entry, value: Value, catalog: &Catalog) -> Value {
     let Some(of) = entry.of.as_deref() else {
         return value;
     };
@@ -17,21 +17,21 @@ pub(super) fn by_id(entry: &Entry, value: Given, catalog: &Catalog) -> Given {
         id(name).map_or_else(|| part.to_owned(), |id| id + number)
     };
     match value {
-        Given::Text(name) if entry.kind == Kind::Name => Given::Text(id(&name).unwrap_or(name)),
-        Given::Text(names) => {
+        Value::String(name) if entry.kind == Kind::Name => id(&name).unwrap_or(name).into(),
+        Value::String(names) => {
             let ids: Vec<String> = names.split(',').map(part).collect();
-            Given::Text(ids.join(","))
+            ids.join(",").into()
         }
-        Given::List(names) => {
+        Value::Array(names) => {
             let ids = names.into_iter().map(|name| match name {
-                Given::Text(name) => Given::Text(part(&name)),
+                Value::String(name) => part(&name).into(),
                 other => other,
             });
-            Given::List(ids.collect())
+            ids.collect()
         }
-        Given::Table(pairs) => {
+        Value::Object(pairs) => {
             let ids = pairs.into_iter();
-            Given::Table(ids.map(|(name, value)| (part(&name), value)).collect())
+            ids.map(|(name, value)| (part(&name), value)).collect()
         }
         other => other,
     }

@@ -9,7 +9,11 @@ use crate::catalog::Catalog;
 use crate::diagnostic::{Diagnostic, code};
 use crate::options::{Entry, Kind, LARGEST_COUNT, table};
 use crate::quantity::{Dimension, parse};
-use crate::request::{Given, ShareRequest};
+use crate::request::ShareRequest;
+use crate::request::given::whole;
+
+/// Options by the arguments of the API, each as it was given.
+pub type Options = Map<String, Value>;
 
 /// How alike a word must be to one of a few for that to be offered.
 const ALIKE: f64 = 0.6;
@@ -30,7 +34,7 @@ pub(super) struct Assumed {
 /// What is asked, by the arguments of the API, what is taken for given, and everything that is wrong.
 pub(super) struct Reader {
     taken: Vec<Entry>,
-    given: Vec<(String, Given)>,
+    given: Options,
     values: Map<String, Value>,
     problems: Vec<Diagnostic>,
     assumed: Vec<Assumed>,
@@ -42,14 +46,14 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(
         command: &str,
-        given: Vec<(String, Given)>,
+        mut given: Options,
         catalog: Option<&Catalog>,
         is_edited: bool,
     ) -> Self {
-        let said = |(_, value): &(String, Given)| *value != Given::Nothing;
+        given.retain(|_, value| !value.is_null());
         let mut reader = Self {
             taken: table().usual_of(command).collect(),
-            given: given.into_iter().filter(said).collect(),
+            given,
             values: Map::new(),
             problems: Vec::new(),
             assumed: Vec::new(),
@@ -90,9 +94,8 @@ impl Reader {
     }
 
     /// The value of an option as it was given.
-    pub(super) fn given(&self, argument: &str) -> Option<&Given> {
-        let named = |(name, _): &&(String, Given)| name == argument;
-        self.given.iter().find(named).map(|(_, value)| value)
+    pub(super) fn given(&self, argument: &str) -> Option<&Value> {
+        self.given.get(argument)
     }
 
     pub(super) fn is_given(&self, argument: &str) -> bool {
@@ -235,7 +238,7 @@ impl Reader {
         let mut found = Vec::new();
         let is_on = |argument: &str| {
             let value = self.given(argument);
-            value.is_some_and(|value| *value != Given::Flag(false))
+            value.is_some_and(|value| *value != false)
         };
         for (argument, _) in self.given.iter().filter(|(argument, _)| is_on(argument)) {
             for (other, both) in self
@@ -257,7 +260,7 @@ impl Reader {
 
     fn value(&mut self, entry: &Entry) -> Option<Value> {
         let given = self.given(&entry.argument()).cloned();
-        let default = || entry.default.clone().map(Given::Text);
+        let default = || entry.default.clone().map(Value::String);
         if given.is_none() && entry.default_value.is_some() {
             return entry.default_value.map(Value::from);
         }
@@ -283,7 +286,7 @@ impl Reader {
             Kind::Count => self.count(entry, &given).map(Value::from),
             Kind::Range => self.range(entry, &given),
             Kind::Money => {
-                let hourly = matches!(&given, Given::Text(text) if text.contains('/'));
+                let hourly = given.as_str().is_some_and(|text| text.contains('/'));
                 let unit = if hourly { "usd_per_hour" } else { "usd" };
                 let usd = self.quantity(entry, &given, unit)?;
                 Some(json!({ "usd": usd, "hourly": hourly }))
@@ -297,7 +300,7 @@ impl Reader {
             }
             Kind::Switch => None,
             Kind::Truth => match given {
-                Given::Flag(flag) => Some(flag.into()),
+                Value::Bool(flag) => Some(flag.into()),
                 given => {
                     let word = self.word(entry, &text(&given), &YES_NO)?;
                     Some((word == YES_NO[0]).into())
@@ -307,10 +310,10 @@ impl Reader {
         }
     }
 
-    fn list(&mut self, entry: &Entry, given: &Given) -> Vec<Value> {
+    fn list(&mut self, entry: &Entry, given: &Value) -> Vec<Value> {
         let names = match (entry.kind, given) {
-            (Kind::Files, Given::Text(file)) => vec![file.clone()],
-            (Kind::Files, Given::List(files)) => files.iter().map(text).collect(),
+            (Kind::Files, Value::String(file)) => vec![file.clone()],
+            (Kind::Files, Value::Array(files)) => files.iter().map(text).collect(),
             _ => self.names(entry, given),
         };
         let words: Vec<&str> = entry.choices.iter().map(String::as_str).collect();
@@ -324,11 +327,11 @@ impl Reader {
     }
 
     /// Names between commas, or a list of them; at least one.
-    fn names(&mut self, entry: &Entry, given: &Given) -> Vec<String> {
+    fn names(&mut self, entry: &Entry, given: &Value) -> Vec<String> {
         let parts: Vec<String> = match given {
-            Given::Text(names) => names.split(',').map(str::to_owned).collect(),
-            Given::List(names) => names.iter().map(text).collect(),
-            Given::Table(pairs) => pairs.iter().map(|(name, _)| name.clone()).collect(),
+            Value::String(names) => names.split(',').map(str::to_owned).collect(),
+            Value::Array(names) => names.iter().map(text).collect(),
+            Value::Object(pairs) => pairs.keys().cloned().collect(),
             other => vec![text(other)],
         };
         let trimmed = parts.iter().map(|part| part.trim());
@@ -348,17 +351,16 @@ impl Reader {
     }
 
     /// Names with a number each: `rtx-4090=8`, or a list of such; of prices, dollars.
-    fn pairs(&mut self, entry: &Entry, given: &Given) -> Map<String, Value> {
-        let pairs: Vec<(String, Given)> = match given {
-            Given::Table(pairs) => pairs.clone(),
+    fn pairs(&mut self, entry: &Entry, given: &Value) -> Map<String, Value> {
+        let pairs: Vec<(String, Value)> = match given {
+            Value::Object(pairs) => pairs.clone().into_iter().collect(),
             given => {
                 let mut pairs = Vec::new();
                 let names = self.names(entry, given);
                 for name in names.iter().flat_map(|names| names.split(',')) {
                     match pair_of(entry, name) {
                         Some((part, number)) if !part.trim().is_empty() => {
-                            let number = Given::Text(number.trim().to_owned());
-                            pairs.push((part.trim().to_owned(), number));
+                            pairs.push((part.trim().to_owned(), number.trim().into()));
                         }
                         _ => self.says_no_number(entry, name, &pair_accepted(entry)),
                     }
@@ -372,7 +374,7 @@ impl Reader {
             if !words.is_empty() && self.word(entry, &part, &words).is_none() {
                 continue;
             }
-            let value = if number == Given::Text("off".to_owned()) {
+            let value = if number == "off" {
                 Some(0.0.into())
             } else if entry.shares.contains(&part) {
                 let most = Some(1.0);
@@ -389,7 +391,7 @@ impl Reader {
                 let said = text(&number);
                 let per_time = said.contains('/');
                 let hourly = if per_time { said } else { format!("{said}/h") };
-                let hourly = self.quantity(entry, &Given::Text(hourly), "usd_per_hour");
+                let hourly = self.quantity(entry, &hourly.into(), "usd_per_hour");
                 hourly.map(Value::from)
             } else {
                 self.quantity(entry, &number, "usd").map(Value::from)
@@ -414,7 +416,7 @@ impl Reader {
                 self.says_no_number(&entry, name, accepted);
                 continue;
             };
-            let number = self.count(&entry, &Given::Text(number.to_owned()));
+            let number = self.count(&entry, &number.into());
             shares.push(ShareRequest {
                 accelerator: part.trim().to_owned(),
                 accelerators: number
@@ -466,9 +468,9 @@ impl Reader {
     }
 
     /// A quantity within its limits; numbers are SI units.
-    fn quantity(&mut self, entry: &Entry, given: &Given, unit: &str) -> Option<f64> {
+    fn quantity(&mut self, entry: &Entry, given: &Value, unit: &str) -> Option<f64> {
         let read = match given {
-            Given::Text(text) => {
+            Value::String(text) => {
                 let (said, times) = self.in_dollars(text);
                 parse(&said, Dimension::from_name(unit)?).map(|number| number * times)
             }
@@ -488,7 +490,7 @@ impl Reader {
             }
             Ok(number) => {
                 let (least, most) = entry.range();
-                let is_ours = self.is_edited && !matches!(given, Given::Text(_));
+                let is_ours = self.is_edited && !given.is_string();
                 if is_ours || (least..=most).contains(&number) {
                     return Some(number);
                 }
@@ -506,13 +508,12 @@ impl Reader {
     }
 
     /// A whole number, or the ends of a range of them.
-    fn range(&mut self, entry: &Entry, given: &Given) -> Option<Value> {
+    fn range(&mut self, entry: &Entry, given: &Value) -> Option<Value> {
         let said = text(given);
         let Some((least, most)) = said.split_once("..") else {
             return self.count(entry, given).map(Value::from);
         };
-        let [least, most] =
-            [least, most].map(|end| self.count(entry, &Given::Text(end.to_owned())));
+        let [least, most] = [least, most].map(|end| self.count(entry, &end.into()));
         let (least, most) = (least?, most?);
         if least > most {
             let message = format!("the range of {} ends before it begins", entry.flag());
@@ -525,10 +526,10 @@ impl Reader {
     }
 
     /// A whole number.
-    fn count(&mut self, entry: &Entry, given: &Given) -> Option<u64> {
+    fn count(&mut self, entry: &Entry, given: &Value) -> Option<u64> {
         let (least, most) = entry.range();
         let read = match given {
-            Given::Text(text) => text.trim().replace('_', "").parse().ok(),
+            Value::String(text) => text.trim().replace('_', "").parse().ok(),
             given => number(given),
         };
         let whole = |number: &f64| (least..=most).contains(number) && number.fract() == 0.0;
@@ -571,42 +572,39 @@ pub(super) fn flag(argument: &str) -> String {
 }
 
 /// A value as it was written.
-pub(super) fn text(given: &Given) -> String {
+pub(super) fn text(given: &Value) -> String {
     match given {
-        Given::Flag(true) => "True".to_owned(),
-        Given::Flag(false) => "False".to_owned(),
-        Given::Number(number) => Value::from(*number).to_string(),
-        Given::List(values) => values.iter().map(text).collect::<Vec<_>>().join(","),
-        Given::Table(values) => {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => {
+            whole(number).map_or_else(|| number.to_string(), |n| n.to_string())
+        }
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(","),
+        Value::Object(values) => {
             let pairs = values
                 .iter()
                 .map(|(name, value)| format!("{name}={}", text(value)));
             pairs.collect::<Vec<_>>().join(",")
         }
-        other => other.to_string(),
     }
 }
 
-fn is_yes(given: &Given) -> bool {
+fn is_yes(given: &Value) -> bool {
     match given {
-        Given::Nothing => false,
-        Given::Flag(flag) => *flag,
-        Given::Whole(number) => *number != 0,
-        Given::Number(number) => *number != 0.0,
-        Given::Text(text) => !text.is_empty(),
-        Given::List(values) => !values.is_empty(),
-        Given::Table(values) => !values.is_empty(),
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(values) => !values.is_empty(),
+        Value::Object(values) => !values.is_empty(),
     }
 }
 
-fn number(given: &Given) -> Option<f64> {
-    match given {
-        #[expect(clippy::cast_precision_loss, reason = "a number is within limits")]
-        Given::Whole(number) => Some(*number as f64),
-        Given::Number(number) => Some(*number),
-        Given::Flag(flag) => Some(f64::from(u8::from(*flag))),
-        _ => None,
-    }
+fn number(given: &Value) -> Option<f64> {
+    let flag = given.as_bool().map(|flag| f64::from(u8::from(flag)));
+    given.as_f64().or(flag)
 }
 
 /// A name and its number: `rtx-4090=8`; where a name alone is enough, `8xrtx-4090` too; where a number

@@ -8,7 +8,7 @@ use crate::diagnostic::code;
 use crate::hardware::{Inventory, Selection};
 use crate::load::{self, EngineOptions};
 use crate::quantity::real;
-use crate::request::{Engine, Given, read};
+use crate::request::{Engine, read};
 use crate::serving::engine::Turns;
 use serde_json::{Map, Value, json};
 
@@ -128,7 +128,7 @@ impl Talk {
             &lengths(output, usual.output_cv),
             workload.context,
         );
-        let drawn: load::Sessions = read(&Given::from(load.clone())).ok()?;
+        let drawn: load::Sessions = read(&load).ok()?;
         workload.users = asked.alive;
         Some(Self {
             turns: Turns::of(&drawn),

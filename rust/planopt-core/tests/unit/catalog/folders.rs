@@ -136,7 +136,7 @@ fn a_description_tells_every_value_and_its_source() {
     let memory = serde_json::to_value(memory).expect("it is plain data");
     assert_eq!(memory["text"], "24 GiB");
     assert_eq!(memory["status"], "from-memory");
-    for kind in Kind::ALL {
+    for (kind, ..) in Kind::ALL {
         for entity in catalog.list(kind).expect("the fixtures are right") {
             assert_eq!(
                 catalog.describe(kind, &entity.id).map(|told| told.name),
