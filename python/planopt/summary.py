@@ -4,8 +4,6 @@ All of it follows from what the plan carries: its price, power, bill and rates
 (docs/reference/model.md, section 7).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar

@@ -1,7 +1,5 @@
 """What a device was measured to reach, and what follows for predictions."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 

@@ -1,7 +1,5 @@
 """What proves the bound of a plan, in so few numbers that everything else follows."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

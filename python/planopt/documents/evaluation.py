@@ -1,7 +1,5 @@
 """One way of serving a model: its layout, its hardware, and what it does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

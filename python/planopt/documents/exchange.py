@@ -1,7 +1,5 @@
 """Of others' tools: commands read, benchmarks held and fitted, cards found."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

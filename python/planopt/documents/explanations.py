@@ -1,7 +1,5 @@
 """What lies beside an answer: evidence, others, limits, sensitivities, prices."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

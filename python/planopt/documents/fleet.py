@@ -1,7 +1,5 @@
 """The plan of a fleet: a document of ``planopt.plan/2``, of kind ``fleet``."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

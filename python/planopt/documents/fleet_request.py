@@ -1,7 +1,5 @@
 """A fleet file as it was understood: the part of a plan that says what was asked."""
 
-from __future__ import annotations
-
 from msgspec import Struct, field
 
 from planopt.catalog.entries import Pricing

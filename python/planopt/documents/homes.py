@@ -1,7 +1,5 @@
 """Machines in homes: islands that train a model, neighbours that serve one."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from msgspec import Struct

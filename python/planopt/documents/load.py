@@ -1,7 +1,5 @@
 """Reads any plan: what it says of itself decides the type."""
 
-from __future__ import annotations
-
 import msgspec
 
 from planopt.documents.fleet import FleetPlan

@@ -4,8 +4,6 @@ The sentence under a field says what it is; where there is none, the one of its 
 ``properties.toml``. The end of the name says the unit.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable

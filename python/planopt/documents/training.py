@@ -1,7 +1,5 @@
 """One way of training a model: its layout, its hardware, and what it does."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

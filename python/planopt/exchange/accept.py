@@ -1,7 +1,5 @@
 """A benchmark's result held against what a plan promises."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The load of a plan, in the words of the tools that make loads."""
 
-from __future__ import annotations
-
 from planopt.documents.plan import Plan
 from planopt.exchange.render import command, comment
 from planopt.exchange.say import say

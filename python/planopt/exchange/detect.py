@@ -1,7 +1,5 @@
 """What this machine has, read from what its own tools print."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

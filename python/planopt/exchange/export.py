@@ -1,7 +1,5 @@
 """Launch files of a plan: what it says, in the words of a tool."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Factors of one's own machines, fitted to what benchmarks have measured on them."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence

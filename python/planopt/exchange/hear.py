@@ -1,7 +1,5 @@
 """What a tool is told, as terms: every flag is understood, harmless, or refused."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

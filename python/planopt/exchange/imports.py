@@ -1,7 +1,5 @@
 """What somebody runs today: understood by flags, and evaluated as planopt's own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """What is measured and on what: twenty minutes of it, and the results read again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

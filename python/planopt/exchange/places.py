@@ -1,7 +1,5 @@
 """Where servers run: manifests and tasks, made of templates with terms in braces."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Text of what is launched: a script, YAML, JSON. What users name is always quoted."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A benchmark's result in planopt's words: `results.toml` says what tools call it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

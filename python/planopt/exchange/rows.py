@@ -1,7 +1,5 @@
 """Rows as files: Parquet and Arrow in chunks, CSV, JSON."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What a plan says of a run of training, as terms that tools have words for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from planopt.documents.plan import TrainingPlan

@@ -1,7 +1,5 @@
 """Terms in the words of a tool, or why the tool has none."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from planopt.errors import Diagnostic

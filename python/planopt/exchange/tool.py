@@ -4,8 +4,6 @@ Writing and reading go by the same rows. A *term* is what planopt says (``tp``, 
 a flag is what the tool says: a word of its command line, or a dotted key of its file.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias

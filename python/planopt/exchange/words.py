@@ -1,7 +1,5 @@
 """Command lines and configuration files as people have them: words and settings."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

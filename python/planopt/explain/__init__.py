@@ -3,8 +3,6 @@
 The texts are data, in ``codes.toml``.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Questions of a page, answered one at a time: the newest, and no other."""
 
-from __future__ import annotations
-
 import _thread
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The explorer's page: controls made of the table of options, and the report's page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from planopt._native import formats

@@ -1,7 +1,5 @@
 """The page, served to the own browser and to nobody else."""
 
-from __future__ import annotations
-
 import secrets
 import socket
 import threading

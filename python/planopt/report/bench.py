@@ -1,7 +1,5 @@
 """Candidates per second, laid out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from planopt.report.style import head

@@ -1,7 +1,5 @@
 """What a device reached, and what that changes."""
 
-from __future__ import annotations
-
 from planopt.documents.calibration import Calibration, Change, Sample
 from planopt.report.numbers import rate, share
 from planopt.report.style import head, warn

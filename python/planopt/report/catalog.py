@@ -1,7 +1,5 @@
 """Catalogs on the screen: entries by kind, an entry with the source of each figure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 

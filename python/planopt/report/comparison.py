@@ -1,7 +1,5 @@
 """The same question for several accelerators, one column each: serving or training."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """How figures were worked out, as a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from planopt.documents.derivation import Derivation, Fact, Figure

@@ -1,7 +1,5 @@
 """Two plans held against each other, on the screen."""
 
-from __future__ import annotations
-
 from planopt.difference import Changed, Difference
 from planopt.report.style import UNKNOWN, head
 from planopt.report.table import Report, Section, Table, listed

@@ -1,7 +1,5 @@
 """Any document as text or as HTML: what `planopt` hands to documents it gives out."""
 
-from __future__ import annotations
-
 from html import escape
 
 from planopt.documents.base import Drawn

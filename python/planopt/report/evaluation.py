@@ -1,7 +1,5 @@
 """One evaluated configuration on the screen, serving or training."""
 
-from __future__ import annotations
-
 from planopt.documents.evaluation import EvaluationDocument
 from planopt.documents.training import TrainingDocument
 from planopt.price_sources import is_rough

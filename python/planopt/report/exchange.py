@@ -1,7 +1,5 @@
 """What comes of others' tools, on the screen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from planopt.documents.exchange import (

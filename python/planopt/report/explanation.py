@@ -1,7 +1,5 @@
 """What a diagnostic means, on the screen."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 

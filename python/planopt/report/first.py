@@ -1,7 +1,5 @@
 """The first screen of a plan: what to buy, what is promised, what else there is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A fleet's plan as the terminal shows it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

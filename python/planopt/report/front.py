@@ -1,7 +1,5 @@
 """Choices as letters on two axes, those that no other beats as capitals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import log

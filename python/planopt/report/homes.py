@@ -1,7 +1,5 @@
 """What machines in homes do, on a screen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from planopt.documents.homes import (

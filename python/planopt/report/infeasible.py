@@ -1,7 +1,5 @@
 """No plan: the conflict, and the nearest questions that have an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from planopt.documents.explanations import Change, Infeasibility

@@ -1,7 +1,5 @@
 """Money as people read it."""
 
-from __future__ import annotations
-
 from planopt.price_sources import dollars
 from planopt.report.numbers import told
 from planopt.report.style import UNKNOWN

@@ -1,7 +1,5 @@
 """Figures as people read them. What is not known is a dash, never a 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from planopt.price_sources import MILLION, three_digits

@@ -1,7 +1,5 @@
 """Pieces that several answers show: what is bought, its layout, its speed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol

@@ -1,7 +1,5 @@
 """A plan on the screen, serving or training: the answer, why, and what else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

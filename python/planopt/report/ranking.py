@@ -1,7 +1,5 @@
 """Accelerators by what they put out for a dollar: a table with bars, and a chart."""
 
-from __future__ import annotations
-
 from xml.sax.saxutils import escape
 
 from planopt.planning.compare import Ranking, Standing, Value

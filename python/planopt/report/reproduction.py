@@ -1,7 +1,5 @@
 """The seed article's figures, ours beside its."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

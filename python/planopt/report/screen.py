@@ -1,7 +1,5 @@
 """The first screen: lines that end where the terminal does, no more than it has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple

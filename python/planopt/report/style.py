@@ -4,8 +4,6 @@ Text is marked where it is written, and painted or stripped of its marks when it
 out: only who knows the terminal has to know of colours.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

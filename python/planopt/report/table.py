@@ -1,7 +1,5 @@
 """Aligned text: reports are blocks, which say what is shown; here they become lines."""
 
-from __future__ import annotations
-
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The parts of a training run that serving lacks: its layout, step and whole run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 

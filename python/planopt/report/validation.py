@@ -1,7 +1,5 @@
 """Predictions beside measurements, as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10

@@ -1,7 +1,5 @@
 """A plan as one page that needs nothing else: the plan, what draws it, how it looks."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Sequence

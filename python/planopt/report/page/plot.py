@@ -1,7 +1,5 @@
 """A page of drawings alone: of a plan, of an evaluation, or of choices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec import Struct

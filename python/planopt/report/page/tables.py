@@ -1,7 +1,5 @@
 """A plan as tables: in Markdown, and as rows of section, item, property and value."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

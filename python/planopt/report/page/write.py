@@ -1,7 +1,5 @@
 """Reports as files, in the forms that were asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 from planopt.documents.derivation import Derivation
