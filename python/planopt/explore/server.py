@@ -96,21 +96,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._head(f"{kind}; charset=utf-8", file=name)
             self.wfile.write(written(desk.kept).encode())
         elif name is not None:
-            self._refuse(HTTPStatus.NOT_FOUND)
+            self.send_error(HTTPStatus.NOT_FOUND)
 
     def do_POST(self) -> None:
         if self._asked_for() != "ask":
             return
         length = self.headers.get("Content-Length", "")
         if not length.isdigit() or int(length) > LARGEST_QUESTION:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return
         try:
             options = msgspec.json.decode(
                 self.rfile.read(int(length)), type=dict[str, str | bool]
             )
         except msgspec.MsgspecError:
-            self._refuse(HTTPStatus.BAD_REQUEST)
+            self.send_error(HTTPStatus.BAD_REQUEST)
             return
         self._head("application/x-ndjson")
         for answer in self.server.desk.ask(options):
@@ -125,11 +125,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host") not in self.server.hosts or (
             origin is not None and origin not in own
         ):
-            self._refuse(HTTPStatus.FORBIDDEN)
+            self.send_error(HTTPStatus.FORBIDDEN)
         elif before or not secrets.compare_digest(
             token.encode(), self.server.token.encode()
         ):
-            self._refuse(HTTPStatus.NOT_FOUND)
+            self.send_error(HTTPStatus.NOT_FOUND)
         else:
             return name
         return None
@@ -144,9 +144,6 @@ class _Handler(BaseHTTPRequestHandler):
         if file:
             self.send_header("Content-Disposition", f'attachment; filename="{file}"')
         self.end_headers()
-
-    def _refuse(self, status: HTTPStatus) -> None:
-        self.send_error(status)
 
     def log_message(self, format: str, *values: object) -> None:
         """Keep quiet."""

@@ -34,7 +34,10 @@ def render_catalog(entries: Mapping[str, Sequence[Entry]]) -> Report:
 
 def render_entry(entry: Entity) -> Report:
     """Show an entry: its figures, each with its source and how far to trust it."""
-    rows = [(figure.field, _value(figure), _source(figure)) for figure in entry.figures]
+    rows = [
+        (of.field, _value(of), ", ".join(filter(None, (of.status, of.date, of.cite))))
+        for of in entry.figures
+    ]
     return Report(
         f"{head(entry.name)}   {entry.kind} `{entry.id}`",
         Table(("=field", "value", "source"), rows),
@@ -162,7 +165,3 @@ def _value(figure: Figure) -> str:
     ends = [end for end in (figure.low_usd, figure.high_usd) if end]
     seen = f", one at {' to '.join(map(money, ends))}" if ends else ""
     return f"{figure.text}{per}{seen}"
-
-
-def _source(figure: Figure) -> str:
-    return ", ".join(filter(None, (figure.status, figure.date, figure.cite)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from planopt.documents.plan import Plan, TrainingPlan
@@ -189,11 +190,13 @@ def _verdict(
     return [Ends(said, model, flagged("✔", good)), Parts("", besides)]
 
 
+def _does(figure: str) -> Callable[[Plan | TrainingPlan], float | None]:
+    """Return what reads a figure of the evaluation of a plan."""
+    of = attrgetter(figure)
+    return lambda plan: of(plan.deployments[0].evaluation)
+
+
 # --- Serving --------------------------------------------------------------------------
-
-
-def _speed(plan: Plan) -> float | None:
-    return plan.deployments[0].evaluation.decode.tokens_per_second_per_user
 
 
 def _tokens(plan: Plan) -> float | None:
@@ -220,7 +223,13 @@ _BOTH: tuple[_Figure[Plan], ...] = (
         min,
         "lowest $/Mtok",
     ),
-    _Figure("tok/s per user", _speed, rate, max, "fastest"),
+    _Figure(
+        "tok/s per user",
+        _does("decode.tokens_per_second_per_user"),
+        rate,
+        max,
+        "fastest",
+    ),
     _Figure("tok/s in total", _tokens, rate, max),
     _Figure(
         "tok/s per $1,000",
@@ -252,23 +261,15 @@ _SOLD: tuple[_Figure[Plan], ...] = (
 # --- Training -------------------------------------------------------------------------
 
 
-def _run(figure: str) -> Callable[[TrainingPlan], float | None]:
-    return lambda plan: getattr(plan.deployments[0].evaluation.run, figure)
-
-
-def _does(figure: str) -> Callable[[TrainingPlan], float | None]:
-    return lambda plan: getattr(plan.deployments[0].evaluation, figure)
-
-
 _TRAINING: tuple[_Figure[TrainingPlan], ...] = (
     _Figure("Price", lambda plan: plan.price_usd, None, min),
-    _Figure("The run", _run("usd"), None, min, "cheapest run"),
+    _Figure("The run", _does("run.usd"), None, min, "cheapest run"),
     _Figure("Days", _does("days"), days, min, "fastest"),
     _Figure("tok/s", _does("tokens_per_second"), rate, max),
     _Figure("MFU", _does("mfu"), percent, max),
     _Figure("Goodput", _does("goodput"), percent, max),
-    _Figure("Accelerator-hours", _run("accelerator_hours"), count, min),
+    _Figure("Accelerator-hours", _does("run.accelerator_hours"), count, min),
     _Figure("Power at full load", _does("power_watts"), watts, min),
-    _Figure("Energy, kWh", _run("energy_kwh"), count, min),
-    _Figure("kg CO2e", _run("kg_co2e"), count, min),
+    _Figure("Energy, kWh", _does("run.energy_kwh"), count, min),
+    _Figure("kg CO2e", _does("run.kg_co2e"), count, min),
 )

@@ -5,10 +5,10 @@ from planopt.documents.training import TrainingDocument
 from planopt.price_sources import is_rough
 from planopt.report import parts
 from planopt.report.derivation import derivation
-from planopt.report.first import assumptions, cost_line, ends_of, hardware, speed, times
+from planopt.report.first import assumptions, cost_line, hardware, length, speed, times
 from planopt.report.money import money
-from planopt.report.numbers import count, days, milliseconds, size
-from planopt.report.screen import Ends, Parts, Prediction, flagged, predictions, whole
+from planopt.report.numbers import count, milliseconds, size
+from planopt.report.screen import Ends, Parts, flagged, predictions, whole
 from planopt.report.style import UNKNOWN, bad, faint, good, warn
 from planopt.report.table import Block, Report, Section, Sentence
 from planopt.report.training import layers, run_lines, training_layout, work
@@ -66,8 +66,7 @@ def _verdict(evaluation: EvaluationDocument | TrainingDocument) -> list[Block]:
 
 
 def _run(evaluation: TrainingDocument) -> list[Block]:
-    took = evaluation.days, ends_of(evaluation.intervals.get("days"))
-    rows = [Prediction("days", *took, told=days)] if evaluation.days else []
+    rows = [length(evaluation)] if evaluation.days else []
     lines = run_lines(evaluation, rough=is_rough(evaluation.bill_of_materials))
     return [predictions("PREDICTED RUN", rows), *lines]
 

@@ -222,7 +222,7 @@ def times(layout: str) -> str:
 def promises(plan: Plan | TrainingPlan) -> Table:
     """Show asked, predicted and the interval of each, on an axis of its own."""
     of = plan.deployments[0].evaluation
-    run, lasts = ends_of(of.intervals.get("days")), getattr(of, "days", None)
+    run, lasts = _ends(of.intervals.get("days")), getattr(of, "days", None)
     rows = [_promise(each, run, lasts) for each in plan.promises]
     return predictions("PROMISE", [*_unasked(plan), *rows])
 
@@ -231,19 +231,23 @@ def _unasked(plan: Plan | TrainingPlan) -> list[Prediction]:
     """Predict what every plan is judged by, where nothing was asked of it."""
     names = {each.name for each in plan.promises}
     if plan.kind == "training":
-        of = plan.deployments[0].evaluation
-        took = Prediction("days", of.days, ends_of(of.intervals.get("days")), told=days)
+        took = length(plan.deployments[0].evaluation)
         return [] if "deadline" in names else [took]
     return [] if "tpot" in names else [speed(plan.deployments[0].evaluation)]
 
 
 def speed(of: ServingEvaluation) -> Prediction:
     """Predict how fast each user is served by a steady step."""
-    ends = ends_of(of.intervals.get("tokens_per_second_per_user"))
+    ends = _ends(of.intervals.get("tokens_per_second_per_user"))
     return Prediction("tok/s per user", of.decode.tokens_per_second_per_user, ends)
 
 
-def ends_of(interval: Interval | None) -> tuple[float, float] | None:
+def length(of: TrainingEvaluation) -> Prediction:
+    """Predict how long a run takes."""
+    return Prediction("days", of.days, _ends(of.intervals.get("days")), told=days)
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
     """Return where an interval begins and ends."""
     return None if interval is None else (interval.low, interval.high)
 
@@ -581,11 +585,15 @@ def _short(each: Assumed) -> str:
 
 def _last(plan: Plan | TrainingPlan, saved: str | Path | None) -> Ends:
     search = plan.search
-    of = search.space
-    where = "" if of is None else f"space: {counted(of.accelerators, 'accelerator')}, "
-    done = f"  {where}{count(search.candidates_covered)} candidates"
+    done = f"  {kinds(plan)}{count(search.candidates_covered)} candidates"
     took = "" if search.seconds is None else f" in {search.seconds:.2f} s"
     return last(done + took, saved)
+
+
+def kinds(plan: PlanDocument) -> str:
+    """Say how many kinds of accelerator something could be built of."""
+    of = plan.search.space
+    return "" if of is None else f"space: {counted(of.accelerators, 'accelerator')}, "
 
 
 def last(done: str, saved: str | Path | None) -> Ends:

@@ -6,7 +6,7 @@ from pathlib import Path
 from planopt.documents.explanations import Infeasibility
 from planopt.documents.fleet import FleetDeployment, FleetPlan
 from planopt.price_sources import is_rough
-from planopt.report.first import assumptions, last, sold
+from planopt.report.first import assumptions, kinds, last, sold
 from planopt.report.money import money
 from planopt.report.numbers import counted, rate, tonnes, watts
 from planopt.report.parts import assumed, bill, searched, warnings
@@ -84,7 +84,7 @@ def _below(plan: FleetPlan, saved: str | Path | None) -> list[Block]:
         Parts("At last", [said for figure, said in known if figure]),
         *sold(plan.sell, of="of the demand"),
         *assumptions(plan.assumed, plan.warnings, plan.not_considered),
-        last(f"  {_kinds(plan)}{plan.search.seconds or 0.0:.1f} s", saved),
+        last(f"  {kinds(plan)}{plan.search.seconds or 0.0:.1f} s", saved),
     ]
 
 
@@ -97,11 +97,6 @@ def _all(plan: FleetPlan) -> list[Block]:
         searched(plan.search.space),
         warnings(plan.warnings),
     ]
-
-
-def _kinds(plan: FleetPlan) -> str:
-    of = plan.search.space
-    return "" if of is None else f"space: {counted(of.accelerators, 'accelerator')}, "
 
 
 def _actions(plan: FleetPlan) -> Table:

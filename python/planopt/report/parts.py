@@ -22,7 +22,7 @@ from planopt.documents.parts import (
     PlanWarning,
     Space,
 )
-from planopt.documents.training import TrainingMemory
+from planopt.documents.training import Step, TrainingMemory
 from planopt.price_sources import is_rough
 from planopt.report.money import money, money_per_hour
 from planopt.report.numbers import (
@@ -179,14 +179,25 @@ def _of_a_token(evaluation: ServingEvaluation) -> dict[str, float | None]:
     return {name: seconds and seconds * steps for name, seconds in every.items()}
 
 
-def causes(parts: TimeParts) -> dict[str, float | None]:
+_CALLED = {
+    "memory": "memory traffic",
+    "recompute": "recomputation",
+    "tensor": "tensor parallel",
+    "context": "context parallel",
+    "expert": "experts",
+    "pipeline": "stages",
+    "data": "data parallel",
+    "straggler": "stragglers",
+}
+"""What people call the parts of a time that are not called as their fields are."""
+
+
+def causes(of: TimeParts | Step) -> dict[str, float | None]:
     """Name what a time consists of."""
+    fields = (Step if isinstance(of, Step) else TimeParts).__struct_fields__
+    names = {field: field.removesuffix("_seconds") for field in fields}
     return {
-        "compute": parts.compute_seconds,
-        "memory traffic": parts.memory_seconds,
-        "communication": parts.communication_seconds,
-        "offload": parts.offload_seconds,
-        "host": parts.host_seconds,
+        _CALLED.get(name, name): getattr(of, field) for field, name in names.items()
     }
 
 

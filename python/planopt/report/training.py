@@ -3,15 +3,10 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from planopt.documents.training import (
-    Mixed,
-    Step,
-    TrainingCandidate,
-    TrainingEvaluation,
-)
+from planopt.documents.training import Mixed, TrainingCandidate, TrainingEvaluation
 from planopt.report.money import money
 from planopt.report.numbers import count, duration, percent, rate, size
-from planopt.report.parts import memory_line, time_line
+from planopt.report.parts import causes, memory_line, time_line
 from planopt.report.screen import Parts
 from planopt.report.table import Block, Sentence
 
@@ -54,7 +49,8 @@ def run_lines(evaluation: TrainingEvaluation, *, rough: bool) -> list[Block]:
     used += f" ({rate(evaluation.model_tflops_per_accelerator)} TFLOP/s each)"
     fast = f"{rate(evaluation.tokens_per_second)} tok/s"
     useful = f"goodput {percent(evaluation.goodput)}"
-    paid = f"{money(of.usd, rough=rough, whole=True)} {_paid_for(evaluation)}"
+    for_ = "of rent" if evaluation.cost.price_usd == 0 else "of the cluster's life"
+    paid = f"{money(of.usd, rough=rough, whole=True)} {for_}"
     whole = [
         (of.usd, paid),
         (of.accelerator_hours, f"{count(of.accelerator_hours)} accelerator-hours"),
@@ -63,14 +59,10 @@ def run_lines(evaluation: TrainingEvaluation, *, rough: bool) -> list[Block]:
     ]
     return [
         Parts("Speed", [fast, used, useful] if evaluation.step_seconds else []),
-        time_line("Step", evaluation.step_seconds, _of_a_step(evaluation.step)),
+        time_line("Step", evaluation.step_seconds, causes(evaluation.step)),
         memory_line(evaluation.memory),
         Parts("Run", [said for figure, said in whole if figure is not None]),
     ]
-
-
-def _paid_for(evaluation: TrainingEvaluation) -> str:
-    return "of rent" if evaluation.cost.price_usd == 0 else "of the cluster's life"
 
 
 def layers(mixed: Mixed | None) -> list[Block]:
@@ -96,25 +88,6 @@ def _runs(layers: Sequence[int]) -> str:
     """Write equal neighbours together: ``12 x 3, 11``."""
     runs = ((many, len(list(group))) for many, group in groupby(layers))
     return ", ".join(f"{many}{f' x {times}' * (times > 1)}" for many, times in runs)
-
-
-def _of_a_step(step: Step) -> dict[str, float | None]:
-    return {
-        "forward": step.forward_seconds,
-        "backward": step.backward_seconds,
-        "recomputation": step.recompute_seconds,
-        "tensor parallel": step.tensor_seconds,
-        "context parallel": step.context_seconds,
-        "experts": step.expert_seconds,
-        "stages": step.pipeline_seconds,
-        "data parallel": step.data_seconds,
-        "offload": step.offload_seconds,
-        "contention": step.contention_seconds,
-        "host": step.host_seconds,
-        "bubble": step.bubble_seconds,
-        "optimizer": step.optimizer_seconds,
-        "stragglers": step.straggler_seconds,
-    }
 
 
 def work(evaluation: TrainingEvaluation) -> list[Block]:

@@ -86,7 +86,9 @@ def document(
 
     Nothing is loaded but what is allowed, and nothing runs but planopt's own scripts.
     """
-    script, style = _script(assets), _style(assets)
+    texts = _assets(assets, "js")
+    script = f'(() => {{\n"use strict";\n{texts}}})();\n'
+    style = _assets(assets, "css")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}' {scripts}; "
         f"style-src '{_hash(style)}'; {allowed}"
@@ -105,17 +107,10 @@ def frame(text: str) -> str:
     )
 
 
-def _style(assets: tuple[str, ...]) -> str:
-    """Put the style sheets together, of those that have one."""
-    files = (_ASSETS / f"{name}.css" for name in assets)
+def _assets(names: tuple[str, ...], kind: str) -> str:
+    """Put the scripts or style sheets together, of those that have one."""
+    files = (_ASSETS / f"{name}.{kind}" for name in names)
     return "".join(each.read_text(encoding="utf-8") for each in files if each.exists())
-
-
-def _script(assets: tuple[str, ...]) -> str:
-    """Put the scripts together, where nothing else can see their names."""
-    files = (_ASSETS / f"{name}.js" for name in assets)
-    texts = "".join(each.read_text(encoding="utf-8") for each in files)
-    return f'(() => {{\n"use strict";\n{texts}}})();\n'
 
 
 def _hash(text: str) -> str:
