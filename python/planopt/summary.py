@@ -71,11 +71,9 @@ class Outlay:
 
     def parts(self) -> tuple[CostPart, ...]:
         """Return what it costs, of what there is."""
-        there = {name: usd for name, usd in self._lines.items() if usd}
-        return convert(
-            [{"name": name, "usd_per_hour": usd} for name, usd in there.items()],
-            tuple[CostPart, ...],
-        )
+        there = [(name, usd) for name, usd in self._lines.items() if usd]
+        parts = [{"name": name, "usd_per_hour": usd} for name, usd in there]
+        return convert(parts, tuple[CostPart, ...])
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -55,8 +55,7 @@ def _islands(plan: IslandsPlan) -> Report:
 
 
 def _of_run(run: IslandsRun) -> Iterable[Block]:
-    for kind in run.islands:
-        yield from _kind(kind)
+    yield from map(_kind, run.islands)
     if run.exchange_bytes:
         yield _line(
             "Round",
@@ -90,7 +89,7 @@ def _line(label: str, *said: str) -> Sentence:
     return Sentence(f"{text}{'; '.join(said)}", "  ", " " * (_LABEL + 3))
 
 
-def _kind(kind: IslandKind) -> Iterable[Block]:
+def _kind(kind: IslandKind) -> Block:
     candidate = kind.candidate
     each = kind.accelerators // kind.machines
     machines = f"{kind.islands} islands of {kind.machines} {kind.id} each"
@@ -102,7 +101,7 @@ def _kind(kind: IslandKind) -> Iterable[Block]:
         f"{count(kind.tokens_per_second)} tokens/s each",
         f"{kind.spares} spare" if kind.spares else "",
     ]
-    yield _line("Islands", ", ".join(filter(None, parts)))
+    return _line("Islands", ", ".join(filter(None, parts)))
 
 
 def _cadences(runs: Iterable[IslandsRun], best: IslandsRun) -> Iterable[Block]:
@@ -204,9 +203,8 @@ def _leaves(chains: Chains) -> bool:
 
 
 def _losses(chains: Chains) -> Iterable[Block]:
-    again = "tokens are computed again"
-    if chains.recovery == "copies":
-        again = "others hold copies of what users have cached"
+    copies = "others hold copies of what users have cached"
+    again = copies if chains.recovery == "copies" else "tokens are computed again"
     longest = max(each.takeover_seconds + each.replay_seconds for each in chains.stages)
     yield _line(
         "Losses",

@@ -58,7 +58,7 @@ def render_plan(
 def _serving(plan: Plan) -> list[Block]:
     pooled = Section("Colocated or disaggregated", *_pools(plan))
     if plan.status == "infeasible":
-        return [_nearest(plan), pooled]
+        return [Section("Nearest changes", nearest(plan, wraps=True)), pooled]
     several = len(plan.deployments) > 1
     return [
         *(
@@ -86,14 +86,10 @@ def _serving(plan: Plan) -> list[Block]:
     ]
 
 
-def _nearest(plan: PlanDocument) -> Block:
-    return Section("Nearest changes", nearest(plan, wraps=True))
-
-
 def _training(plan: TrainingPlan) -> list[Block]:
     bought = [parts.bill(plan.bill_of_materials)] if plan.deployments else []
     return [
-        _nearest(plan),
+        Section("Nearest changes", nearest(plan, wraps=True)),
         *(Section("", *work(each.evaluation)) for each in plan.deployments),
         Section("", *bought),
         Section("Alternatives by hardware", _clusters(plan.alternatives, "why not")),

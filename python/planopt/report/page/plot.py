@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from planopt.documents.base import Drawn
 from planopt.documents.plan import Plan, PlanDocument, TrainingPlan
 from planopt.planning.compare import Comparison, Frontier
@@ -17,26 +15,8 @@ _BODY = """\
 <script type="application/json" id="derivation">{derivations}</script>"""
 
 
-class _Point(Struct, frozen=True):
-    x: float | None
-    y: float | None
-
-
-class _Choice(Struct, frozen=True):
-    """What there is of one accelerator, in the order of a line."""
-
-    name: str
-    points: list[_Point]
-
-
-class _Choices(Struct, frozen=True, kw_only=True):
-    """A plot: what it is called, how to read it, its axes."""
-
-    title: str
-    note: str
-    across: str
-    upwards: str
-    choices: list[_Choice]
+_Drawn = dict[str, object]
+"""What the page's script draws, by the names that it has there."""
 
 
 def plot(shown: Drawn) -> str:
@@ -54,7 +34,7 @@ def plot(shown: Drawn) -> str:
     return document("planopt", body)
 
 
-def _of_units(front: Frontier) -> _Choices:
+def _of_units(front: Frontier) -> _Drawn:
     """Of each accelerator the units that no other one of it beats."""
     units: dict[str, list[Row]] = {}
     for row in front.to_dicts():
@@ -63,45 +43,45 @@ def _of_units(front: Frontier) -> _Choices:
     for name, rows in units.items():
         best = SERVED.front(rows)
         every = -(-len(best) // _POINTS)
-        points = [_Point(SERVED.x(row), SERVED.y(row)) for row in best[::every]]
-        choices.append(_Choice(name, points))
-    return _Choices(
-        title="Speed against value",
-        note="Further right is faster, further up is more for the money.",
-        across="tok/s of each user",
-        upwards="tok/s of all users for $1,000 of purchase",
-        choices=choices,
-    )
+        points = [{"x": SERVED.x(row), "y": SERVED.y(row)} for row in best[::every]]
+        choices.append({"name": name, "points": points})
+    return {
+        "title": "Speed against value",
+        "note": "Further right is faster, further up is more for the money.",
+        "across": "tok/s of each user",
+        "upwards": "tok/s of all users for $1,000 of purchase",
+        "choices": choices,
+    }
 
 
-def _of_plans(plans: Sequence[Plan | TrainingPlan]) -> _Choices:
+def _of_plans(plans: Sequence[Plan | TrainingPlan]) -> _Drawn:
     """Of each accelerator its plan, where there is one."""
     choices = [
-        _Choice(each.request.accelerators[0], [_judged(each)])
+        {"name": each.request.accelerators[0], "points": [_judged(each)]}
         for each in plans
         if each.deployments
     ]
     if any(each.kind == "training" for each in plans):
-        return _Choices(
-            title="Price against days",
-            note="The plan of each accelerator: further down is cheaper, further left "
-            "is sooner.",
-            across="days of the run",
-            upwards="purchase, $",
-            choices=choices,
-        )
-    return _Choices(
-        title="Speed against cost",
-        note="The plan of each accelerator: further down is cheaper, further right is "
-        "faster.",
-        across="tok/s of each user, steady step",
-        upwards="$ per million tokens",
-        choices=choices,
-    )
+        return {
+            "title": "Price against days",
+            "note": "The plan of each accelerator: further down is cheaper, further "
+            "left is sooner.",
+            "across": "days of the run",
+            "upwards": "purchase, $",
+            "choices": choices,
+        }
+    return {
+        "title": "Speed against cost",
+        "note": "The plan of each accelerator: further down is cheaper, further right "
+        "is faster.",
+        "across": "tok/s of each user, steady step",
+        "upwards": "$ per million tokens",
+        "choices": choices,
+    }
 
 
-def _judged(plan: Plan | TrainingPlan) -> _Point:
+def _judged(plan: Plan | TrainingPlan) -> _Drawn:
     if plan.kind == "training":
-        return _Point(plan.deployments[0].evaluation.days, plan.price_usd)
+        return {"x": plan.deployments[0].evaluation.days, "y": plan.price_usd}
     speed = plan.deployments[0].evaluation.decode.tokens_per_second_per_user
-    return _Point(speed, plan.cost.usd_per_million_tokens)
+    return {"x": speed, "y": plan.cost.usd_per_million_tokens}
