@@ -206,7 +206,7 @@ def itemised(
     plan: Plan | TrainingPlan, assumed: CostAssumptions
 ) -> tuple[PlanCost, float | None, Sell | None]:
     """Return its cost with parts, its rack units, and what selling tokens leaves."""
-    cost = PlanCost.of(plan.cost)
+    cost = plan.cost
     rented = plan.request.tokens is not None and plan.request.procurement == "rent"
     if not cost.usd_per_hour or not cost.usd_per_million_tokens or rented:
         return cost, None, None

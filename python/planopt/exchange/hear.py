@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from planopt.documents.exchange import Heard
 from planopt.errors import Diagnostic, meant
@@ -206,9 +206,7 @@ def _number(value: str) -> str | int | float:
         return value
 
 
-def defaults(
-    tool: Tool, terms: Mapping[str, object]
-) -> Iterator[tuple[str, str | int | float]]:
+def defaults(tool: Tool, terms: Terms) -> Iterator[tuple[str, str | int | float]]:
     """List what the tool takes where nothing is said."""
     for each in tool.flags:
         if each.default is not None and each.term not in terms:

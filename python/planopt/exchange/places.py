@@ -13,7 +13,7 @@ from planopt.errors import Diagnostic
 from planopt.exchange.render import command, filled, nested, yaml
 from planopt.exchange.say import Said, cannot
 from planopt.exchange.terms import Role
-from planopt.exchange.tool import TOOLS, Tool, count_of
+from planopt.exchange.tool import TOOLS, Options, Tool, count_of
 
 VENDOR = "NVIDIA"
 """Whose images and resources the templates name."""
@@ -111,9 +111,7 @@ def merged(one: object, other: object) -> object:
     return other
 
 
-def _terms(
-    plan: Plan, place: Place, of: Tool, role: Role, said: Said
-) -> dict[str, object]:
+def _terms(plan: Plan, place: Place, of: Tool, role: Role, said: Said) -> Options:
     asked = plan.request
     cards, hosts = count_of(role.terms, "accelerators_of_host"), role.terms["hosts"]
     pool = role.terms["role"] if role.terms["role"] != "colocated" else None

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -158,8 +157,3 @@ def _of_homes(options: Mapping[str, object]) -> HomesPlan | None:
     if "islands" not in options:
         ask = serve_neighbours
     return ask(**about)
-
-
-def line(answer: Answer) -> bytes:
-    """Write an answer as a line of JSON."""
-    return msgspec.json.encode(answer) + b"\n"

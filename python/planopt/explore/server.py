@@ -13,7 +13,7 @@ import msgspec
 from planopt.documents.homes import HomesPlan
 from planopt.documents.plan import Plan
 from planopt.errors import InputError
-from planopt.explore.desk import Desk, line
+from planopt.explore.desk import Desk
 from planopt.explore.page import explorer
 from planopt.report.page.html import page
 
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._head("application/x-ndjson")
         for answer in self.server.desk.ask(options):
-            self.wfile.write(line(answer))
+            self.wfile.write(msgspec.json.encode(answer) + b"\n")
             self.wfile.flush()
 
     def _asked_for(self) -> str | None:
