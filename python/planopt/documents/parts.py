@@ -6,13 +6,11 @@ modelled; it is never 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, structs
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     import pyarrow
 
 

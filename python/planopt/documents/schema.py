@@ -92,11 +92,6 @@ def _structs(kind: type) -> dict[str, type]:
     return found
 
 
-def _is_number(forms: list[_Node]) -> bool:
-    each = [other for form in forms for other in (form, *form.get("anyOf", ()))]
-    return any(form.get("type") in ("number", "integer") for form in each)
-
-
 def marked_schema(kind: type[Document], mark_of: Callable[[str], str | None]) -> _Node:
     """JSON Schema of a document, its figures marked where it is a plan."""
     published = msgspec.json.schema(kind)
@@ -143,7 +138,12 @@ def marked_schema(kind: type[Document], mark_of: Callable[[str], str | None]) ->
         forms = [spelt, *spelt.get("anyOf", ())]
         forms += [form["items"] for form in forms if form.get("items")]
         by_name = [each for form in forms if (each := form.get("additionalProperties"))]
-        if _is_number([*forms, *by_name]):
+        kinds = [
+            kind.get("type")
+            for form in (*forms, *by_name)
+            for kind in (form, *form.get("anyOf", ()))
+        ]
+        if "number" in kinds or "integer" in kinds:
             unit = unit_of(path)
             spelt["x-unit"] = OF_THE_FIGURE if by_name and unit == COUNT else unit
         holds_figures = any("properties" in form for form in forms)

@@ -31,14 +31,7 @@ from planopt.report.numbers import (
     rate,
     watts,
 )
-from planopt.report.parts import (
-    carried,
-    chained,
-    found,
-    layout,
-    price,
-    time_and_memory,
-)
+from planopt.report.parts import carried, chained, found, layout, price, time_and_memory
 from planopt.report.screen import (
     HEIGHT,
     TALL,

@@ -25,14 +25,7 @@ from planopt.documents.parts import (
 from planopt.documents.training import Step, TrainingMemory
 from planopt.price_sources import is_rough
 from planopt.report.money import money, money_per_hour
-from planopt.report.numbers import (
-    count,
-    duration,
-    many,
-    percent,
-    rate,
-    tonnes,
-)
+from planopt.report.numbers import count, duration, many, percent, rate, tonnes
 from planopt.report.screen import Parts, some
 from planopt.report.style import warn
 from planopt.report.table import Block, Section, Sentence, Table, listed
