@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 from planopt.documents.exchange import Heard
@@ -12,7 +13,8 @@ from planopt.exchange.words import settings
 _THOUSANDS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SHORT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
-_VALUE = re.compile(r"-[\d.]")
+_FLAG = re.compile(r"-(?![\d.])")
+"""What a word begins with that is no value: numbers may be below 0."""
 
 
 class Hearing:
@@ -31,11 +33,10 @@ class Hearing:
 
     def words(self, words: list[str]) -> None:
         """Hear the words behind a program."""
-        place = 0
-        while place < len(words):
-            word = words[place]
-            place += 1
-            if not word.startswith("-") or _VALUE.match(word):
+        left = deque(words)
+        while left:
+            word = left.popleft()
+            if not _FLAG.match(word):
                 self._said("", word)
                 continue
             name, equals, value = word.partition("=")
@@ -43,12 +44,8 @@ class Hearing:
             values = [value] if equals else []
             takes = self.tool.listed.flags.get(flag)
             alone = takes.switch if takes else self._is_switch(flag)
-            while not equals and not alone and place < len(words):
-                following = words[place]
-                if following.startswith("-") and not _VALUE.match(following):
-                    break
-                values.append(following)
-                place += 1
+            while left and not (equals or alone or _FLAG.match(left[0])):
+                values.append(left.popleft())
                 if not flag or flag in self._flags:
                     break
             self._said(flag, " ".join(values) if values else None)

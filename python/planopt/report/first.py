@@ -472,8 +472,7 @@ def _sureness(plan: PlanDocument) -> list[Parts]:
     if plan.confidence is not None:
         chance.append(f"{plan.confidence:.0%} asked")
     rough = is_rough(plan.bill_of_materials)
-    median, safe = plan.price_usd_at_confidence_50, plan.price_usd_at_confidence_95
-    prices = {50: median, 95: safe}
+    prices = {50: plan.price_usd_at_confidence_50, 95: plan.price_usd_at_confidence_95}
     chance += [
         f"{money(usd, rough=rough, whole=True)} at {at}%"
         for at, usd in prices.items()
