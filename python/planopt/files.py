@@ -77,7 +77,9 @@ def unwritable(path: str | Path, *, field: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    known = _status(path)
+    known = None
+    with suppress(FileNotFoundError):
+        known = path.stat()
     if known is not None and not stat.S_ISREG(known.st_mode):
         with path.open("wb") as file:
             yield file
@@ -100,11 +102,3 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _status(path: Path) -> os.stat_result | None:
-    """Return what is where a path leads to, if anything."""
-    try:
-        return path.stat()
-    except FileNotFoundError:
-        return None

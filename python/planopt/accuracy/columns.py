@@ -128,8 +128,6 @@ def _value(row: Row, column: str, asked: Any, needed: Collection[str]) -> Any:
 
 def _words(asked: Any) -> list[str]:
     """Return the words that a column accepts, where it accepts words alone."""
-    arguments = getattr(asked, "__args__", ())
-    found = [each for each in arguments if isinstance(each, str)]
-    for each in arguments:
-        found += _words(each) if not isinstance(each, str) else []
-    return found
+    if isinstance(asked, str):
+        return [asked]
+    return [word for each in getattr(asked, "__args__", ()) for word in _words(each)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from operator import itemgetter
 
@@ -29,30 +29,25 @@ LOOKS = 6
 asks for it, in half of it where they are too many; then less is proven."""
 
 
-@dataclass(frozen=True)
-class Settled:
-    """What no answer costs less than, and covers that a good one is of."""
-
-    bound_cents: int
-    covers: tuple[Cover, ...]
-
-
 def settle_periods(
     fleet: Fleet,
     solver: Solver,
     known: Iterable[Cover],
     deadline: float,
     effort: Effort,
-) -> Settled:
-    """Settle each period by itself, from known covers."""
+) -> tuple[int, list[Cover]]:
+    """Settle each period by itself, from known covers.
+
+    Return what no answer costs less than, and covers that a good one is of.
+    """
     known = tuple(known)
     bound, covers = 0, []
     for period in fleet.periods:
         there = [_moved(each, 0) for each in known if each.period == period]
-        settled = _settle(_alone(fleet, period), solver, there, deadline, effort)
-        bound += settled.bound_cents
-        covers += [_moved(each, period) for each in settled.covers]
-    return Settled(bound, tuple(covers))
+        least, found = _settle(_alone(fleet, period), solver, there, deadline, effort)
+        bound += least
+        covers += [_moved(each, period) for each in found]
+    return bound, covers
 
 
 def _settle(
@@ -61,7 +56,7 @@ def _settle(
     known: Iterable[Cover],
     deadline: float,
     effort: Effort,
-) -> Settled:
+) -> tuple[int, Sequence[Cover]]:
     """Prove the best choice of one period, as far as its covers can be told."""
     generated = generate(fleet, solver, known, deadline)
     least, covers = generated.bound_cents, generated.master.covers
@@ -85,7 +80,7 @@ def _settle(
         if too_many or needed <= room:
             break
         room = needed
-    return Settled(bound, tuple(covers))
+    return bound, covers
 
 
 def _within(fleet: Fleet, prices: Prices, room: int) -> list[Cover] | None:

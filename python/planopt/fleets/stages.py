@@ -189,12 +189,12 @@ class _Search:
         started = time.monotonic()
         deadline = started + SETTLING * max(0.0, self._deadline - started)
         effort = Effort(work=SETTLED * self._time_limit, relaxing=True)
-        settled = settle_periods(self._fleet, solver, covers, deadline, effort)
+        bound, found = settle_periods(self._fleet, solver, covers, deadline, effort)
         self.known.by_the_clock |= time.monotonic() >= deadline
-        self._raise_bound(settled.bound_cents)
+        self._raise_bound(bound)
         seconds = time.monotonic() - started
-        self._note("periods", "unknown", None, settled.bound_cents, seconds)
-        master = Master(self._fleet, tuple(dict.fromkeys([*covers, *settled.covers])))
+        self._note("periods", "unknown", None, bound, seconds)
+        master = Master(self._fleet, tuple(dict.fromkeys([*covers, *found])))
         self._solve(solver, "covers", master, effort)
 
     def _mix_parts(

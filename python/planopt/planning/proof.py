@@ -34,7 +34,7 @@ from planopt.files import write
 from planopt.options import Asked
 from planopt.planning.pipeline import Serving
 from planopt.planning.question import ServingQuestion
-from planopt.procurement.model import Model, Programme, scaled
+from planopt.procurement.model import Model, row_sets, scaled
 from planopt.procurement.problem import Found, ListedUnits, Offer, offer
 from planopt.procurement.purchase import buy
 from planopt.procurement.solver import Effort, Solver
@@ -296,16 +296,15 @@ def _table(listed: ListedUnits, column: int) -> dict[str, object]:
 
 def _write_mps(file: str, offered: Offer, question: ServingQuestion) -> None:
     """Write each programme of what is offered: several where parts may fail."""
-    programme = Programme.of(offered)
-    goal = scaled([*map(Fraction, offered.price_micro_usd)], programme.uppers)
+    goal = scaled([*map(Fraction, offered.price_micro_usd)], offered.uppers)
     unit = 1 / (goal.scale * MICRO_USD)
     head = (
         f"* The objective counts {float(unit)} dollars; variables are units bought.\n"
     )
-    for place, rows in enumerate(programme.row_sets, 1):
+    for place, rows in enumerate(row_sets(offered), 1):
         path = Path(file)
         if place > 1:
             path = path.with_stem(f"{path.stem}-{place}")
-        model = Model(programme.uppers, rows, goal.values)
+        model = Model(offered.uppers, rows, goal.values)
         text = question.solver.solve(model, SOLVER_SECONDS, effort=Effort(method="mps"))
         write(path, head + text.mps, field="--mps")

@@ -145,48 +145,42 @@ def at_least(
     return Row(group, supply.values, lower=math.ceil(demand * supply.scale))
 
 
-@dataclass(frozen=True, slots=True)
-class Programme:
-    """Rows over the counts of what is offered; a purchase satisfies one of the sets."""
+def row_sets(offer: Offer) -> tuple[tuple[Row, ...], ...]:
+    """State all limits of an offer, once per size of part that failures are told at.
 
-    uppers: tuple[int, ...]  # Most copies of each that a best purchase has
-    # All limits, once per size of part that failures are measured at.
-    row_sets: tuple[tuple[Row, ...], ...]
-
-    @classmethod
-    def of(cls, offer: Offer) -> Programme:
-        """State the programme of an offer."""
-        if offer.unlimited is not None:
-            raise InputError.of(
-                "E320",
-                f"nothing limits how many {offer.unlimited} the most throughput takes",
-                field="--objective",
-                value="throughput",
-                accepted="a budget, or a limit of power, racks or accelerators",
-                help="add `--budget`, or `--stock` for every accelerator",
-            )
-        uppers = offer.uppers
-        limited = tuple(
-            at_most(need.group, [*map(exact, need.each)], Fraction(need.limit), uppers)
-            for need in offer.needs
+    A purchase satisfies one of these sets.
+    """
+    if offer.unlimited is not None:
+        raise InputError.of(
+            "E320",
+            f"nothing limits how many {offer.unlimited} the most throughput takes",
+            field="--objective",
+            value="throughput",
+            accepted="a budget, or a limit of power, racks or accelerators",
+            help="add `--budget`, or `--stock` for every accelerator",
         )
-        demand, failures = offer.demand, offer.failures
-        users = _ways(
-            offer,
-            "concurrency",
-            Fraction(demand.users),
-            [*map(Fraction, offer.users)],
-            [[*map(Fraction, each.part_users)] for each in failures],
+    limited = tuple(
+        at_most(
+            need.group, [*map(exact, need.each)], Fraction(need.limit), offer.uppers
         )
-        tokens = _ways(
-            offer,
-            "throughput",
-            exact(demand.tokens_per_second),
-            [*map(exact, offer.tokens_per_second)],
-            [[*map(exact, each.part_tokens)] for each in failures],
-        )
-        ways = product(users, tokens)
-        return cls(uppers, tuple(limited + users + tokens for users, tokens in ways))
+        for need in offer.needs
+    )
+    demand, failures = offer.demand, offer.failures
+    users = _ways(
+        offer,
+        "concurrency",
+        Fraction(demand.users),
+        [*map(Fraction, offer.users)],
+        [[*map(Fraction, each.part_users)] for each in failures],
+    )
+    tokens = _ways(
+        offer,
+        "throughput",
+        exact(demand.tokens_per_second),
+        [*map(exact, offer.tokens_per_second)],
+        [[*map(exact, each.part_tokens)] for each in failures],
+    )
+    return tuple(limited + users + tokens for users, tokens in product(users, tokens))
 
 
 def _ways(

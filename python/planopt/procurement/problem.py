@@ -115,11 +115,24 @@ class Failure(Struct, frozen=True):
     part_tokens: tuple[float, ...]
 
 
-class Alone(Struct, frozen=True):
-    """Copies of one row."""
+class Broken(Struct, frozen=True):
+    """A limit that a purchase breaks."""
+
+    group: str
+    by: str
+
+    @property
+    def amount(self) -> Fraction:
+        """By how much, in the limit's own unit."""
+        return Fraction(self.by)
+
+
+class Alternative(Struct, frozen=True):
+    """Copies of one row, and the limits that they break."""
 
     row: int
     count: int
+    broken: tuple[Broken, ...] = ()
 
 
 class Offer(Struct, frozen=True):
@@ -139,30 +152,10 @@ class Offer(Struct, frozen=True):
     users: tuple[int, ...]
     tokens_per_second: tuple[float, ...]
     tokens_per_second_per_user: tuple[float, ...]
-    alone: Alone | None = None
+    alone: Alternative | None = None
     """The best purchase of one of them: a mix of them may be better."""
     unlimited: str | None = None
     """Accelerator of which nothing limits the number, though it should."""
-
-
-class Broken(Struct, frozen=True):
-    """A limit that a purchase breaks."""
-
-    group: str
-    by: str
-
-    @property
-    def amount(self) -> Fraction:
-        """By how much, in the limit's own unit."""
-        return Fraction(self.by)
-
-
-class Alternative(Struct, frozen=True):
-    """A build beside the chosen one: copies of one row, and the limits it breaks."""
-
-    row: int
-    count: int
-    broken: tuple[Broken, ...] = ()
 
 
 class Offered(Struct, frozen=True):

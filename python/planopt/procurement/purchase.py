@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from planopt._native import Rows
 from planopt.price_sources import dollars
-from planopt.procurement.model import Model, Programme, Row, Scaled, exact, scaled
+from planopt.procurement.model import Model, Row, Scaled, exact, row_sets, scaled
 from planopt.procurement.problem import (
     TOKENS_PER_HOUR,
     Broken,
@@ -91,13 +91,13 @@ class Proof:
 
 
 class Search:
-    """A programme, the best purchase so far, and the goals already settled."""
+    """What is offered, the best purchase so far, and the goals already settled."""
 
-    def __init__(self, programme: Programme, solver: Solver, deadline: float) -> None:
+    def __init__(self, offer: Offer, solver: Solver, deadline: float) -> None:
         self.best: Vector | None = None
         self.deadline = deadline
-        self._uppers = programme.uppers
-        self._row_sets = list(programme.row_sets)
+        self._uppers = offer.uppers
+        self._row_sets = [*row_sets(offer)]
         self._solver = solver
 
     def any(self) -> Outcome:
@@ -354,7 +354,7 @@ class _Question:
 
     def __init__(self, offer: Offer, solver: Solver, deadline: float) -> None:
         self._offer = offer
-        self.search = Search(Programme.of(offer), solver, deadline)
+        self.search = Search(offer, solver, deadline)
         if offer.alone is not None:
             alone = {offer.alone.row: offer.alone.count}
             self.search.best = tuple(alone.get(row, 0) for row in offer.rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
 from msgspec.json import decode
 
 from planopt._native import Table
@@ -12,11 +11,8 @@ from planopt.catalog.open import DEFAULT_ASSUMPTIONS, open_catalog
 from planopt.door import written
 from planopt.errors import InputError
 from planopt.steps import Step, Steps
+from planopt.sweeps.parts import Evaluated
 from planopt.sweeps.spaces import read_space
-
-
-class _Front(Struct, frozen=True):
-    rows: list[dict[str, object]]
 
 
 def front(
@@ -32,7 +28,7 @@ def front(
     steps = Steps(on_progress, "evaluating")
     native = open_catalog(catalog, assumptions).watched(steps).native
     found = native.front(request, written({"exhaustive": exhaustive}))
-    return decode(found, type=_Front).rows
+    return decode(found, type=Evaluated).rows
 
 
 def metrics(
