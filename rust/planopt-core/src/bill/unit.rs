@@ -144,7 +144,7 @@ impl<'a> Unit<'a> {
 
     /// Hosts that a replica can stand in, at most; none where the accelerator does not fit them.
     pub fn most_hosts(hardware: Hardware, sale: SwitchSale) -> u32 {
-        if !hardware.accelerator_fits() {
+        if !hardware.host.fits(hardware.accelerator) {
             return 0;
         }
         let Some((network, nics_per_host)) = hardware.network else {

@@ -7,8 +7,7 @@ use super::assumptions::{CostAssumptions, RackLines};
 use super::entry::Entry;
 use super::network::Network;
 use super::offer::Terms;
-use crate::diagnostic;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::{Dimension, MicroUsd, Watts, parse};
 use serde::Deserialize;
 
@@ -144,7 +143,7 @@ impl Catalog {
         let Some(exponent) = self.assumptions.entity.power_limit_exponent else {
             let message = "these assumptions do not say what a power limit does".to_owned();
             let accepted = format!("{id} alone");
-            return Err(wrong(diagnostic::CONTRADICTION, message, accepted));
+            return Err(wrong(code::CONTRADICTION, message, accepted));
         };
         let full = accelerator.power.map_or(0.0, |power| power.0);
         let lowest = accelerator
@@ -154,7 +153,7 @@ impl Catalog {
             let said = name.rsplit(LIMITED_TO).next().unwrap_or(name);
             let message = format!("{id} cannot be limited to {said}");
             let accepted = format!("{lowest:.0} to {full:.0} W");
-            return Err(wrong(diagnostic::OPTION_OUT_OF_RANGE, message, accepted));
+            return Err(wrong(code::OPTION_OUT_OF_RANGE, message, accepted));
         }
         let speed = (limit.0 / full).powf(exponent);
         Ok(accelerator.limited(name, limit, speed))
@@ -171,7 +170,7 @@ impl Catalog {
         let (id, limit) = name.split_once(LIMITED_TO).unwrap_or((name, ""));
         let watts = parse(limit, Dimension::Watts).map_err(|_| {
             let message = format!("`{limit}` is no power limit");
-            Diagnostic::new(diagnostic::MALFORMED_OPTION, message)
+            Diagnostic::new(code::MALFORMED_OPTION, message)
                 .field("--accelerators")
                 .value(name)
                 .accepted(format!("such as {id}@300W"))

@@ -7,8 +7,7 @@ mod price;
 
 use super::entry::{Source, Status, Tag};
 use super::value::{Quantity, json_of, list_of, text_of, without_source};
-use crate::diagnostic;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use crate::options;
 use crate::quantity::{Dimension, parse};
 use std::collections::BTreeMap;
@@ -94,7 +93,7 @@ impl<'s> Fields<'s> {
         let expected = self.log.id.clone();
         if !id.is_empty() && id != expected {
             let message = format!("the id is `{id}`, but the file is called `{expected}.toml`");
-            let problem = Diagnostic::new(diagnostic::WRONG_ID, message)
+            let problem = Diagnostic::new(code::WRONG_ID, message)
                 .accepted(format!("\"{expected}\""))
                 .help(format!(
                     "write `id = \"{expected}\"` or rename the file to `{id}.toml`"
@@ -149,8 +148,7 @@ impl<'s> Fields<'s> {
             Some(word) if words.contains(&word) => word.to_owned(),
             _ => {
                 let text = text_of(given.value);
-                let problem =
-                    Diagnostic::new(diagnostic::WRONG_TYPE, "this is none of the choices");
+                let problem = Diagnostic::new(code::WRONG_TYPE, "this is none of the choices");
                 self.report(&given, problem.one_of(&text, words.iter().copied()));
                 String::new()
             }
@@ -199,7 +197,7 @@ impl<'s> Fields<'s> {
         let (least, most) = entry.range();
         if !(least..=most).contains(&value) {
             let accepted = format!("{}, from {least} to {most}", dimension.accepted());
-            let problem = Diagnostic::new(diagnostic::OUT_OF_RANGE, "this is out of range");
+            let problem = Diagnostic::new(code::OUT_OF_RANGE, "this is out of range");
             self.reject(key, problem.accepted(accepted));
         }
         value
@@ -283,7 +281,7 @@ impl<'s> Fields<'s> {
 
     /// What stands under a key of a table that is laid over another: there it stands for certain,
     /// unless nothing lies below.
-    pub(super) fn laid_over<T>(
+    pub(crate) fn laid_over<T>(
         &mut self,
         key: &'static str,
         below: Option<T>,
@@ -404,22 +402,20 @@ impl<'s> Fields<'s> {
         let problem = match parse(&text, dimension) {
             Err(error) => {
                 let kind = if error.is_out_of_range() {
-                    diagnostic::OUT_OF_RANGE
+                    code::OUT_OF_RANGE
                 } else {
-                    diagnostic::MALFORMED_QUANTITY
+                    code::MALFORMED_QUANTITY
                 };
                 let mut problem = Diagnostic::new(kind, error.to_string());
                 problem.help.clone_from(&error.help);
                 problem
             }
-            Ok(value) if value > most => Diagnostic::new(
-                diagnostic::OUT_OF_RANGE,
-                format!("`{text}` is more than {most}"),
-            ),
-            Ok(value) if !zero && value <= 0.0 => Diagnostic::new(
-                diagnostic::OUT_OF_RANGE,
-                format!("`{text}` is not more than 0"),
-            ),
+            Ok(value) if value > most => {
+                Diagnostic::new(code::OUT_OF_RANGE, format!("`{text}` is more than {most}"))
+            }
+            Ok(value) if !zero && value <= 0.0 => {
+                Diagnostic::new(code::OUT_OF_RANGE, format!("`{text}` is not more than 0"))
+            }
             Ok(value) => return value,
         };
         self.report(given, problem.accepted(dimension.accepted()));
@@ -510,7 +506,7 @@ impl<'s> Fields<'s> {
                     ..self.given(key, value)
                 };
                 let message = format!("a figure has no `{}`", other.get_ref());
-                let problem = Diagnostic::new(diagnostic::UNKNOWN_KEY, message);
+                let problem = Diagnostic::new(code::UNKNOWN_KEY, message);
                 self.report(
                     &given,
                     problem.one_of(other.get_ref(), known.iter().copied()),
@@ -527,7 +523,7 @@ impl<'s> Fields<'s> {
             return Some(source.clone());
         }
         let problem = Diagnostic::new(
-            diagnostic::UNKNOWN_REFERENCE,
+            code::UNKNOWN_REFERENCE,
             format!("no source of this file is called `{name}`"),
         )
         .help(format!("add a table `[sources.{name}]`"))
@@ -542,7 +538,7 @@ impl<'s> Fields<'s> {
         let found = self.table?.get(key);
         if found.is_none() {
             let field = format!("{}{key}", self.path);
-            let problem = Diagnostic::new(diagnostic::MISSING_KEY, format!("`{field}` is missing"))
+            let problem = Diagnostic::new(code::MISSING_KEY, format!("`{field}` is missing"))
                 .field(field)
                 .help(format!(
                     "add `{key}`; docs/reference/catalogs.md shows what it holds"
@@ -575,7 +571,7 @@ impl<'s> Fields<'s> {
                     ..self.given(name, value)
                 };
                 let message = format!("nothing reads `{}`", given.field);
-                let problem = Diagnostic::new(diagnostic::UNKNOWN_KEY, message)
+                let problem = Diagnostic::new(code::UNKNOWN_KEY, message)
                     .help("remove it")
                     .one_of(name, self.requested.iter().copied());
                 self.log
@@ -602,7 +598,7 @@ impl<'s> Fields<'s> {
         );
         self.report(
             given,
-            Diagnostic::new(diagnostic::WRONG_TYPE, message).accepted(accepted),
+            Diagnostic::new(code::WRONG_TYPE, message).accepted(accepted),
         );
     }
 

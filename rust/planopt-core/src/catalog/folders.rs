@@ -4,8 +4,7 @@ use super::entry::Entry;
 use super::fields::Fields;
 use super::kind::Kind;
 use super::read::{id_of, read_file, toml_files};
-use crate::diagnostic;
-use crate::diagnostic::{Diagnostic, Problems};
+use crate::diagnostic::{Diagnostic, Problems, code};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -70,7 +69,7 @@ fn files_of(
     let mut files = Files::new();
     let mut problems = Problems::default();
     for folder in folders {
-        for file in toml_files(&folder).map_err(|problem| vec![problem])? {
+        for file in toml_files(&folder)? {
             let id = id_of(&file);
             if let Some(other) = files.insert(id.clone(), file.clone()) {
                 problems.push(duplicate(&id, &file, &other));
@@ -82,7 +81,7 @@ fn files_of(
 
 fn duplicate(id: &str, file: &Path, other: &Path) -> Diagnostic {
     let message = format!("`{id}` is described by `{}` as well", other.display());
-    Diagnostic::new(diagnostic::WRONG_ID, message)
+    Diagnostic::new(code::WRONG_ID, message)
         .in_file(file)
         .field("id")
         .value(id)

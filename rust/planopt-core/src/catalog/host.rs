@@ -1,6 +1,6 @@
 //! `hosts/ID.toml`.
 
-use super::accelerator::FORM_FACTORS;
+use super::accelerator::{Accelerator, FORM_FACTORS};
 use super::assumptions::RackLines;
 use super::declared::{Table, maybe, or, same, table, unread};
 use super::fields::{Fields, number};
@@ -178,6 +178,20 @@ impl std::iter::Sum for Connecting {
 }
 
 impl Host {
+    /// Whether an accelerator of that id comes with it.
+    pub fn comes_with(&self, accelerator: &str) -> bool {
+        let included = self.includes.as_ref();
+        included.is_some_and(|own| own.accelerator == accelerator)
+    }
+
+    /// Whether an accelerator goes into it, or comes with it.
+    pub fn fits(&self, accelerator: &Accelerator) -> bool {
+        if self.includes.is_some() {
+            return self.comes_with(accelerator.model_id());
+        }
+        self.form_factors.contains(&accelerator.form_factor)
+    }
+
     /// NICs of `network` that one of it takes: its own, or what its own leave room for.
     pub fn room_for(&self, network: &Network) -> u32 {
         match &self.included_nics {

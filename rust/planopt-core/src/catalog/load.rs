@@ -9,8 +9,7 @@ use super::read::{is_toml, read_file, require_folder};
 use super::{
     Catalog, Network, Residuals, Table, Workload, accelerator, assumption, host, link, model, read,
 };
-use crate::diagnostic;
-use crate::diagnostic::{Diagnostic, Problems, did_you_mean, nearest};
+use crate::diagnostic::{Diagnostic, Problems, code, did_you_mean, nearest};
 use crate::transformer::Architecture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -60,18 +59,6 @@ impl Catalog {
         problems.unless_any(catalog)
     }
 
-    /// The ids of the assumptions that [`Catalog::load`] knows, sorted.
-    ///
-    /// # Errors
-    ///
-    /// E006 if a folder cannot be read.
-    pub fn assumption_ids(
-        root: &Path,
-        overlays: &[PathBuf],
-    ) -> Result<Vec<String>, Vec<Diagnostic>> {
-        assumption_files(root, overlays).map(|files| files.into_keys().collect())
-    }
-
     fn check_references(&self, problems: &mut Problems) {
         let links = (Kind::Link, &self.links);
         let accelerators = (Kind::Accelerator, &self.accelerators);
@@ -114,7 +101,7 @@ impl Catalog {
             if !known.contains(name) {
                 let field = assumptions.first_field_under(&format!("{table}.{name}."));
                 let message = format!("no accelerator of the catalog has the {kind} `{name}`");
-                let problem = assumptions.problem(diagnostic::UNKNOWN_REFERENCE, &field, message);
+                let problem = assumptions.problem(code::UNKNOWN_REFERENCE, &field, message);
                 problems.push(problem.one_of(name, known.iter().copied()));
             }
         };
@@ -176,7 +163,7 @@ fn check<T, U>(
         let valid = known.keys().map(String::as_str);
         problems.push(
             entry
-                .problem(diagnostic::UNKNOWN_REFERENCE, field, message)
+                .problem(code::UNKNOWN_REFERENCE, field, message)
                 .one_of(id, valid),
         );
     }
@@ -185,7 +172,7 @@ fn check<T, U>(
 fn assumption_files(root: &Path, overlays: &[PathBuf]) -> Result<Files, Vec<Diagnostic>> {
     let mut problems = Problems::default();
     for folder in std::iter::once(root).chain(overlays.iter().map(PathBuf::as_path)) {
-        problems.keep(require_folder(folder).map_err(|problem| vec![problem]));
+        problems.keep(require_folder(folder).map_err(Vec::from));
     }
     problems.unless_any(())?;
     Folders {

@@ -44,7 +44,7 @@ pub use self::assumptions::{
 };
 pub use self::changes::{CostChoice, PriceChoice};
 pub use self::condition::{Condition, Offered};
-pub(crate) use self::declared::Table;
+pub(crate) use self::declared::{Table, maybe, table};
 pub use self::entry::{Entry, Figure, Source, Status, Tag};
 pub(crate) use self::fields::Fields;
 pub use self::host::{

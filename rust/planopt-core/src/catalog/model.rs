@@ -2,8 +2,7 @@
 
 use super::fields::Fields;
 use super::value::Quantity;
-use crate::diagnostic;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use crate::format::Format;
 use crate::quantity::Dimension;
 use crate::transformer::{
@@ -64,11 +63,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Architecture {
     if blocks.is_empty() {
         fields.reject(
             "layers",
-            Diagnostic::new(
-                diagnostic::MISSING_KEY,
-                "no `[[block]]` says what a layer holds",
-            )
-            .help("add a table `[[block]]` for each kind of layer"),
+            Diagnostic::new(code::MISSING_KEY, "no `[[block]]` says what a layer holds")
+                .help("add a table `[[block]]` for each kind of layer"),
         );
     }
     let layers = layer_kinds(fields, layer_count, blocks.len());
@@ -227,8 +223,7 @@ fn grouped(fields: &mut Fields<'_>) -> Heads {
         let message = format!("{heads} query heads cannot share {kv_heads} key/value heads evenly");
         fields.reject(
             "kv_heads",
-            Diagnostic::new(diagnostic::OUT_OF_RANGE, message)
-                .accepted(format!("a divisor of {heads}")),
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("a divisor of {heads}")),
         );
     }
     let head_dim = some::<WIDEST_HEAD>(fields, "head_dim");
@@ -266,8 +261,7 @@ fn state_space(fields: &mut Fields<'_>, rule: Rule) -> StateSpace {
         let message = format!("{heads} heads cannot form {groups} groups evenly");
         fields.reject(
             "groups",
-            Diagnostic::new(diagnostic::OUT_OF_RANGE, message)
-                .accepted(format!("a divisor of {heads}")),
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("a divisor of {heads}")),
         );
     }
     StateSpace {
@@ -301,7 +295,7 @@ fn experts(fields: &mut Fields<'_>) -> Experts {
         let message = format!("a token cannot meet {active} of {experts} experts");
         fields.reject(
             "active",
-            Diagnostic::new(diagnostic::OUT_OF_RANGE, message).accepted(format!("1 to {experts}")),
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!("1 to {experts}")),
         );
     }
     Experts {
@@ -342,7 +336,7 @@ fn layer_kinds(fields: &mut Fields<'_>, layers: u64, blocks: usize) -> Vec<usize
         let message = format!("{} blocks are listed for {layers} layers", kinds.len());
         fields.reject(
             key,
-            Diagnostic::new(diagnostic::OUT_OF_RANGE, message)
+            Diagnostic::new(code::OUT_OF_RANGE, message)
                 .accepted(format!("a list of {layers} block numbers")),
         );
     }
@@ -361,7 +355,7 @@ fn known_kinds(
         let message = format!("there is no block {unknown}");
         fields.reject(
             key,
-            Diagnostic::new(diagnostic::OUT_OF_RANGE, message).accepted(format!(
+            Diagnostic::new(code::OUT_OF_RANGE, message).accepted(format!(
                 "numbers of the {blocks} `[[block]]`, counted from 0"
             )),
         );

@@ -4,8 +4,7 @@ use super::declared::{choice, inner, list, maybe, or, table};
 use super::entry::Entry;
 use super::fields::{Fields, part};
 use super::network::TRANSPORTS;
-use crate::diagnostic;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::{Bytes, BytesPerSecond, MicroUsd, Seconds};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -237,11 +236,7 @@ pub(super) fn problems(
             let message = format!("no accelerator is called `{}`", offer.accelerator);
             problems.push(
                 provider
-                    .problem(
-                        diagnostic::UNKNOWN_REFERENCE,
-                        &field("accelerator"),
-                        message,
-                    )
+                    .problem(code::UNKNOWN_REFERENCE, &field("accelerator"), message)
                     .help("`planopt catalog list accelerators` lists them"),
             );
         }
@@ -249,7 +244,7 @@ pub(super) fn problems(
             let message = format!("`{}` has no price", offer.instance);
             problems.push(
                 provider
-                    .problem(diagnostic::MISSING_KEY, &field("instance"), message)
+                    .problem(code::MISSING_KEY, &field("instance"), message)
                     .accepted("`price`, `spot` or both, such as \"$2.50/h\""),
             );
         }
@@ -257,7 +252,7 @@ pub(super) fn problems(
             let message = "a spot price, but nothing says how long spot instances last";
             problems.push(
                 provider
-                    .problem(diagnostic::MISSING_KEY, &field("spot"), message.to_owned())
+                    .problem(code::MISSING_KEY, &field("spot"), message.to_owned())
                     .help("add a table `[spot]` with `interrupted_every` and `restart`"),
             );
         }
@@ -265,7 +260,7 @@ pub(super) fn problems(
             let message = format!("`{}` is offered twice in that region", offer.instance);
             problems.push(
                 provider
-                    .problem(diagnostic::WRONG_ID, &field("instance"), message)
+                    .problem(code::WRONG_ID, &field("instance"), message)
                     .help("remove one of the two"),
             );
         }

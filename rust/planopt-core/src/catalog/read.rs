@@ -11,8 +11,7 @@ pub use self::disk::hold;
 use super::entry::{Entry, Figure};
 use super::fields::{Fields, Log};
 use super::value::json_of;
-use crate::diagnostic;
-use crate::diagnostic::{Diagnostic, Lines, Position, Problems};
+use crate::diagnostic::{Diagnostic, Lines, Position, Problems, code};
 use crate::transformer::{Architecture, NOT_A_MODEL, read_config};
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
@@ -191,7 +190,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
         "check the path and its permissions"
     };
     Diagnostic::new(
-        diagnostic::UNREADABLE,
+        code::UNREADABLE,
         format!("`{}` cannot be read: {error}", path.display()),
     )
     .in_file(path)
@@ -206,14 +205,14 @@ pub(super) fn parse_toml<T: DeserializeOwned>(
     let table = toml::Deserializer::parse(text)
         .map_err(|error| vec![syntax_problem(file, text, &error)])?;
     T::deserialize(table).map_err(|error| {
-        let problem = Diagnostic::new(diagnostic::WRONG_TYPE, error.message());
+        let problem = Diagnostic::new(code::WRONG_TYPE, error.message());
         vec![at(file, text, &error, problem)]
     })
 }
 
 fn syntax_problem(file: &Path, text: &str, error: &toml::de::Error) -> Diagnostic {
     let message = format!("this is not TOML: {}", error.message());
-    let problem = Diagnostic::new(diagnostic::SYNTAX, message);
+    let problem = Diagnostic::new(code::SYNTAX, message);
     at(file, text, error, problem).accepted("TOML 1.0, as described on https://toml.io")
 }
 

@@ -114,23 +114,22 @@ impl Catalog {
     /// E001 with the nearest ids, if there is no such entity; what is wrong with the files of
     /// offers, which are read only now.
     pub fn describe(&self, kind: Kind, id: &str) -> Result<Description, Vec<Diagnostic>> {
-        let described = match kind {
+        Ok(match kind {
             Kind::Offer => return self.describe_offer(id),
-            Kind::Accelerator => described(&self.accelerators, kind, id),
-            Kind::Host => described(&self.hosts, kind, id),
-            Kind::Link => described(&self.links, kind, id),
-            Kind::Network => described(&self.networks, kind, id),
-            Kind::Model => described(&self.models, kind, id),
-            Kind::Workload => described(&self.workloads, kind, id),
+            Kind::Accelerator => described(&self.accelerators, kind, id)?,
+            Kind::Host => described(&self.hosts, kind, id)?,
+            Kind::Link => described(&self.links, kind, id)?,
+            Kind::Network => described(&self.networks, kind, id)?,
+            Kind::Model => described(&self.models, kind, id)?,
+            Kind::Workload => described(&self.workloads, kind, id)?,
             Kind::Assumptions if id == self.assumptions.entity.id => {
-                Ok(self.assumptions.described(kind, id))
+                self.assumptions.described(kind, id)
             }
             Kind::Assumptions => {
                 let known = [self.assumptions.entity.id.as_str()];
-                Err(Diagnostic::unknown_name(kind.name(), id, known))
+                return Err(Diagnostic::unknown_name(kind.name(), id, known).into());
             }
-        };
-        described.map_err(|problem| vec![problem])
+        })
     }
 
     /// A provider, or one of its offers.

@@ -3,12 +3,6 @@
 
 pub mod option;
 
-pub use self::code::{
-    CONTRADICTION, MALFORMED_OPTION, MALFORMED_QUANTITY, MISSING_KEY, OPTION_OUT_OF_RANGE,
-    OUT_OF_RANGE, SYNTAX, UNKNOWN_KEY, UNKNOWN_NAME, UNKNOWN_REFERENCE, UNREADABLE, WRONG_ID,
-    WRONG_TYPE,
-};
-
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -239,6 +233,12 @@ impl fmt::Display for Diagnostic {
 }
 
 impl std::error::Error for Diagnostic {}
+
+impl From<Diagnostic> for Vec<Diagnostic> {
+    fn from(problem: Diagnostic) -> Self {
+        vec![problem]
+    }
+}
 
 /// The problems of an input met so far.
 #[derive(Clone, Debug, Default)]

@@ -54,10 +54,7 @@ impl Selection {
             .filter(|each| each.limited_from.is_none() && self.names(each))
         {
             let hosts = || inventory.hosts.iter().filter(|host| self.opens(host));
-            let comes_in = |host: &&&Host| {
-                let included = host.includes.as_ref();
-                included.is_some_and(|own| own.accelerator == accelerator.model_id())
-            };
+            let comes_in = |host: &&&Host| host.comes_with(accelerator.model_id());
             let is_sold = accelerator.price.is_some()
                 || self.own.contains_key(accelerator.model_id())
                 || hosts().filter(comes_in).any(|host| host.price.is_some());
@@ -186,9 +183,6 @@ fn can_be_had(accelerator: &Accelerator, host: &Host, owned: Owned) -> bool {
     if !has_host || (accelerator.power.is_none() && host.rent.is_none()) {
         return false;
     }
-    if let Some(included) = &host.includes {
-        return included.accelerator == accelerator.model_id();
-    }
     let has_one = accelerator.price.is_some() || owned.accelerators > 0;
-    has_one && host.form_factors.contains(&accelerator.form_factor)
+    host.fits(accelerator) && (has_one || host.includes.is_some())
 }

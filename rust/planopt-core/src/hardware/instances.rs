@@ -327,13 +327,8 @@ pub fn host_inside<'c>(catalog: &'c Catalog, offer: &str) -> Option<&'c Host> {
 
 /// The smallest host of the catalog that holds so many.
 fn alike<'c>(catalog: &'c Catalog, accelerator: &Accelerator, count: u32) -> Option<&'c Host> {
-    let takes = |host: &&Host| match &host.includes {
-        Some(included) => included.accelerator == accelerator.model_id(),
-        None => host.form_factors.contains(&accelerator.form_factor),
-    };
     let hosts = catalog.hosts.values().map(|entry| &entry.entity);
     hosts
-        .filter(takes)
-        .filter(|host| !host.on_request && host.slots >= count)
+        .filter(|host| host.fits(accelerator) && !host.on_request && host.slots >= count)
         .min_by_key(|host| (host.includes.is_some(), host.slots, &host.id))
 }

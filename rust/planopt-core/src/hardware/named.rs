@@ -35,10 +35,10 @@ impl TestSystem {
     ) -> Result<Self, Vec<Diagnostic>> {
         let count = per_host.map(|per_host| per_host.count);
         let host = match host {
-            Some(id) => catalog
-                .host(id)
-                .map_err(|problem| vec![problem.field("--host")])?
-                .clone(),
+            Some(id) => {
+                let known = catalog.host(id).map_err(|problem| problem.field("--host"));
+                known?.clone()
+            }
             None => smallest_host(catalog, &accelerator, count, accelerators),
         };
         let mut test_system = Self {
@@ -128,15 +128,11 @@ pub(crate) fn line_of<'c>(
     id: &str,
     nics_per_host: u32,
 ) -> Result<Connection<'c>, Vec<Diagnostic>> {
-    let network = catalog
-        .network(id)
-        .map_err(|problem| vec![problem.field("--network")])?;
-    let line = Inventory::of(catalog)
-        .line(network, nics_per_host)
-        .ok_or_else(|| {
-            let accepted = "networks whose link has a bandwidth";
-            vec![unknown_name("network", id, accepted)]
-        })?;
+    let network = catalog.network(id);
+    let network = network.map_err(|problem| problem.field("--network"))?;
+    let line = Inventory::of(catalog).line(network, nics_per_host);
+    let accepted = "networks whose link has a bandwidth";
+    let line = line.ok_or_else(|| unknown_name("network", id, accepted))?;
     Ok((network, line))
 }
 
@@ -147,16 +143,8 @@ fn smallest_host(
     per_host: Option<u32>,
     accelerators: u32,
 ) -> Host {
-    let takes = |host: &&Host| match &host.includes {
-        Some(included) => included.accelerator == accelerator.model_id(),
-        None => host.form_factors.contains(&accelerator.form_factor),
-    };
-    let mut fitting: Vec<&Host> = catalog
-        .hosts
-        .values()
-        .map(|entry| &entry.entity)
-        .filter(takes)
-        .collect();
+    let hosts = catalog.hosts.values().map(|entry| &entry.entity);
+    let mut fitting: Vec<&Host> = hosts.filter(|host| host.fits(accelerator)).collect();
     fitting.sort_by_key(|host| (host.includes.is_some(), host.slots, host.price, &host.id));
     let wanted = per_host.unwrap_or(accelerators);
     // Several of what comes whole are full.

@@ -109,7 +109,7 @@ impl HardwareSpec {
                 catalog.limited(id, Watts(watts), &name)
             }
         };
-        accelerator.map_err(|problem| vec![problem.field("--accelerator")])
+        Ok(accelerator.map_err(|problem| problem.field("--accelerator"))?)
     }
 
     /// Checks that nothing is said of an instance that only whoever owns it can choose.
@@ -144,15 +144,13 @@ impl HardwareSpec {
         accelerator: &str,
         accelerators: u32,
     ) -> Result<TestSystem, Vec<Diagnostic>> {
-        let per_host = self
-            .per_host(accelerators)
-            .map_err(|problem| vec![problem])?;
+        let per_host = self.per_host(accelerators)?;
         let accelerator = self.limited(catalog, accelerator)?;
         let host = self.host.as_deref();
         let mut test_system = TestSystem::new(catalog, accelerator, host, per_host, accelerators)?;
         if let Some(id) = &self.link {
             let link = catalog.link(id);
-            let link = link.map_err(|problem| vec![problem.field("--link")])?;
+            let link = link.map_err(|problem| problem.field("--link"))?;
             test_system.join(link.clone(), accelerators)?;
         }
         Ok(test_system)
@@ -289,9 +287,7 @@ impl Site {
         instances: &'c Instances,
         assumptions: &Assumptions,
     ) -> Result<System<'c>, Vec<Diagnostic>> {
-        let accelerator = catalog
-            .accelerator(self.hardware.accelerator()?)
-            .map_err(|problem| vec![problem])?;
+        let accelerator = catalog.accelerator(self.hardware.accelerator()?)?;
         let id = self.hardware.host.as_deref().unwrap_or_default();
         let inventory = instances.inventory(catalog);
         let instance = instances.host(id);

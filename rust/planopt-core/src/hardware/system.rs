@@ -118,16 +118,3 @@ pub struct Hardware<'a> {
     /// What of it is there already.
     pub owned: Owned,
 }
-
-impl Hardware<'_> {
-    /// Whether the accelerator goes into the host, or comes with it.
-    pub(crate) fn accelerator_fits(&self) -> bool {
-        match &self.host.includes {
-            Some(included) => included.accelerator == self.accelerator.model_id(),
-            None => self
-                .host
-                .form_factors
-                .contains(&self.accelerator.form_factor),
-        }
-    }
-}

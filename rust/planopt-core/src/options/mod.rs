@@ -201,13 +201,8 @@ impl Table {
         self.options.iter().find(|entry| entry.name == name)
     }
 
-    /// The options of a command, each as it takes it.
-    pub fn taken_by<'t>(&'t self, command: &'t str) -> impl Iterator<Item = Entry> + 't {
-        let taken = self.options.iter();
-        taken.filter_map(move |entry| entry.taken(command))
-    }
-
-    /// The same, with those that it refuses, or takes for how it writes its answer: they are as usual.
+    /// The options of a command, each as it takes it; those that it refuses, or takes for how it
+    /// writes its answer, are as usual.
     pub fn usual_of<'t>(&'t self, command: &'t str) -> impl Iterator<Item = Entry> + 't {
         let known = self.options.iter();
         let known = known.filter(move |entry| entry.commands.contains_key(command));
@@ -407,9 +402,13 @@ mod tests {
 
     #[test]
     fn a_command_that_is_like_another_takes_its_question() {
-        let solve: Vec<_> = table().taken_by("solve").collect();
+        let taken_by = |command| {
+            let options = table().options.iter();
+            options.filter_map(move |entry| entry.taken(command))
+        };
+        let solve: Vec<_> = taken_by("solve").collect();
         let asks = solve.iter().filter(|entry| entry.panel != WRITTEN);
-        let explore = table().taken_by("explore").map(|entry| entry.name);
+        let explore = taken_by("explore").map(|entry| entry.name);
         let explore: BTreeSet<_> = explore.collect();
         let refused = |entry: &Entry| entry.commands["explore"].refuse.is_some();
         assert!(

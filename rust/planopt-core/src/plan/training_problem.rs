@@ -101,7 +101,7 @@ impl<'a> Subject<'_, 'a> {
             hosts: self.hosts(),
             // Nobody sells them in a host that does not take them.
             bill: cluster
-                .filter(|_| self.system.parts().accelerator_fits())
+                .filter(|_| self.system.host.fits(self.system.accelerator))
                 .and_then(Cluster::bill_of_materials)
                 .unwrap_or_default(),
             // Whoever rents an instance out pays for its power.

@@ -38,10 +38,7 @@ pub fn errors_of(
     catalog: &Catalog,
     request: &ErrorsRequest,
 ) -> Result<serde_json::Value, Vec<Diagnostic>> {
-    let model = ModelRequest {
-        name: request.model.clone(),
-        kv_heads: None,
-    };
+    let model = ModelRequest::named(&request.model);
     let experts = model.transformer(catalog)?.experts().is_some();
     let of = |accelerator| Errors::of(catalog, accelerator, experts, request.any_engine);
     if !request.steps_on.is_empty() {
@@ -52,14 +49,12 @@ pub fn errors_of(
         };
         let mut steps = BTreeMap::new();
         for id in &request.steps_on {
-            let accelerator = catalog.accelerator(id).map_err(|problem| vec![problem])?;
+            let accelerator = catalog.accelerator(id)?;
             steps.insert(id, of(accelerator).of_steps(metrics)?);
         }
         return Ok(serde_json::to_value(steps).unwrap_or_default());
     }
-    let accelerator = catalog.accelerator(&request.accelerator);
-    let accelerator = accelerator.map_err(|problem| vec![problem])?;
-    let errors = of(accelerator);
+    let errors = of(catalog.accelerator(&request.accelerator)?);
     if let Some(predicted) = &request.predicted {
         return errors.of_serving(predicted).map(Into::into);
     }

@@ -9,9 +9,8 @@ mod sources;
 pub use self::sources::{Bought, Owned, Rented};
 
 use self::names::{Names, one_of};
-use crate::catalog::{Catalog, Fields, read_file};
-use crate::diagnostic;
-use crate::diagnostic::{Diagnostic, Problems};
+use crate::catalog::{Catalog, Fields, Table, maybe, read_file, table};
+use crate::diagnostic::{Diagnostic, Problems, code};
 use crate::quantity::{Dimension, SECONDS_PER_HOUR, Seconds, Watts};
 use serde::Serialize;
 use std::path::Path;
@@ -83,15 +82,17 @@ pub struct Curve {
     pub weekend: Vec<f64>,
 }
 
-/// A promise to users.
-#[derive(Clone, Debug, Serialize)]
-pub struct Class {
-    /// What it is called.
-    pub name: String,
-    /// Tokens per second of each.
-    pub target: Option<f64>,
-    /// Time to the first token.
-    pub ttft_seconds: Option<f64>,
+table! {
+    /// A promise to users.
+    #[derive(Clone, Debug, Serialize)]
+    pub struct Class {
+        /// What it is called.
+        pub name: String = Fields::text,
+        /// Tokens per second of each.
+        pub target: Option<f64> = maybe(Fields::option),
+        /// Time to the first token.
+        pub ttft_seconds: Option<f64> as "ttft" = maybe(Fields::option),
+    }
 }
 
 /// A model with those who use it.
@@ -130,17 +131,19 @@ pub struct Demand {
     pub requests_per_second: f64,
 }
 
-/// Requests of one size.
-#[derive(Clone, Debug, Serialize)]
-pub struct Size {
-    /// What it is called.
-    pub name: String,
-    /// Share of all requests.
-    pub share: f64,
-    /// Tokens of the prompt.
-    pub prompt: u32,
-    /// Tokens of the answer.
-    pub output: u32,
+table! {
+    /// Requests of one size.
+    #[derive(Clone, Debug, Serialize)]
+    pub struct Size {
+        /// What it is called.
+        pub name: String = Fields::text,
+        /// Share of all requests.
+        pub share: f64 = share,
+        /// Tokens of the prompt.
+        pub prompt: u32 = Fields::counted,
+        /// Tokens of the answer.
+        pub output: u32 = Fields::counted,
+    }
 }
 
 /// A run of training.
@@ -175,7 +178,7 @@ pub fn read_fleet(file: &Path, catalog: &Catalog) -> Result<FleetFile, Vec<Diagn
         let (periods, period_hours, budget_usd) = fields.section("horizon", horizon);
         let regions = fields.sections("region", region);
         let curves = fields.sections("curve", curve);
-        let classes = fields.sections("class", class);
+        let classes = fields.sections("class", Class::read);
         let names = Names {
             catalog,
             providers,
@@ -199,14 +202,11 @@ pub fn read_fleet(file: &Path, catalog: &Catalog) -> Result<FleetFile, Vec<Diagn
     })?;
     let fleet = entry.entity;
     let nothing = |what: &str, key: &str| {
-        Diagnostic::new(
-            diagnostic::MISSING_KEY,
-            format!("there is nothing to {what}"),
-        )
-        .in_file(file)
-        .help(format!(
-            "add a table `[[{key}]]`; docs/how-to/fleet.md has an example"
-        ))
+        Diagnostic::new(code::MISSING_KEY, format!("there is nothing to {what}"))
+            .in_file(file)
+            .help(format!(
+                "add a table `[[{key}]]`; docs/how-to/fleet.md has an example"
+            ))
     };
     let mut problems = Problems::default();
     if fleet.workloads.is_empty() && fleet.training.is_empty() {
@@ -221,7 +221,7 @@ pub fn read_fleet(file: &Path, catalog: &Catalog) -> Result<FleetFile, Vec<Diagn
 /// Refuses a number that is out of range.
 fn within(fields: &mut Fields<'_>, key: &'static str, right: bool, accepted: &str) {
     if !right {
-        let problem = Diagnostic::new(diagnostic::OUT_OF_RANGE, "this is out of range");
+        let problem = Diagnostic::new(code::OUT_OF_RANGE, "this is out of range");
         fields.reject(key, problem.accepted(accepted));
     }
 }
@@ -248,7 +248,7 @@ fn region(fields: &mut Fields<'_>) -> Region {
     });
     let mean = electricity_by_hour.iter().sum::<f64>() / f64::from(HOURS_OF_A_DAY);
     if flat.is_some() && !electricity_by_hour.is_empty() {
-        let problem = Diagnostic::new(diagnostic::OUT_OF_RANGE, "electricity has two prices here");
+        let problem = Diagnostic::new(code::OUT_OF_RANGE, "electricity has two prices here");
         fields.reject("electricity_by_hour", problem.accepted("one of the two"));
     }
     Region {
@@ -302,14 +302,6 @@ fn curve(fields: &mut Fields<'_>) -> Curve {
     }
 }
 
-fn class(fields: &mut Fields<'_>) -> Class {
-    Class {
-        name: fields.text("name"),
-        target: fields.optional("target", Fields::option),
-        ttft_seconds: fields.optional("ttft", Fields::option),
-    }
-}
-
 /// The id of a model that the catalogs have, or its file.
 fn model(fields: &mut Fields<'_>, names: &Names<'_>) -> String {
     let name = fields.text("model");
@@ -325,7 +317,7 @@ fn model(fields: &mut Fields<'_>, names: &Names<'_>) -> String {
 }
 
 fn workload(fields: &mut Fields<'_>, names: &Names<'_>) -> Workload {
-    let sizes = fields.sections("size", size);
+    let sizes = fields.sections("size", Size::read);
     let demand = fields.sections("demand", |fields| Demand {
         region: names.region(fields),
         requests_per_second: fields.option("requests"),
@@ -333,8 +325,7 @@ fn workload(fields: &mut Fields<'_>, names: &Names<'_>) -> Workload {
     let shares: f64 = sizes.iter().map(|size| size.share).sum();
     if !sizes.is_empty() && (shares - 1.0).abs() > 1e-9 {
         let message = format!("the shares of the sizes add up to {shares}");
-        let problem =
-            Diagnostic::new(diagnostic::OUT_OF_RANGE, message).accepted("shares that make 1");
+        let problem = Diagnostic::new(code::OUT_OF_RANGE, message).accepted("shares that make 1");
         fields.reject("size", problem);
     }
     for (key, none) in [("size", sizes.is_empty()), ("demand", demand.is_empty())] {
@@ -360,15 +351,6 @@ fn workload(fields: &mut Fields<'_>, names: &Names<'_>) -> Workload {
         utilisation: fields.optional("utilisation", share),
         demand,
         sizes,
-    }
-}
-
-fn size(fields: &mut Fields<'_>) -> Size {
-    Size {
-        name: fields.text("name"),
-        share: share(fields, "share"),
-        prompt: fields.counted("prompt"),
-        output: fields.counted("output"),
     }
 }
 

@@ -159,9 +159,7 @@ impl<'a> Kind<'a> {
             (system, uplink)
         } else {
             let connection = line_of(catalog, &named.network, 1)?;
-            let link = catalog
-                .link(&connection.0.link)
-                .map_err(|problem| vec![problem])?;
+            let link = catalog.link(&connection.0.link)?;
             let system = system.over(Some(connection));
             let fabric = system.fabric(assumptions);
             let uplink = uplink(&fabric, link, homes.connections).ok_or_else(|| {

@@ -89,6 +89,14 @@ pub struct Engine {
 }
 
 impl ModelRequest {
+    /// A model as it is.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kv_heads: None,
+        }
+    }
+
     /// The model as a list of operations.
     pub fn transformer(&self, catalog: &Catalog) -> Result<Transformer, Vec<Diagnostic>> {
         let mut architecture = catalog.architecture(&self.name)?;
@@ -128,11 +136,8 @@ impl ServedModel {
             None => None,
             Some("mtp") => Some(Drafter::Mtp),
             Some(model) => {
-                let request = ModelRequest {
-                    name: model.to_owned(),
-                    kv_heads: None,
-                };
-                let drafts = request.transformer(catalog).map_err(|problems| {
+                let drafts = ModelRequest::named(model).transformer(catalog);
+                let drafts = drafts.map_err(|problems| {
                     let of_draft = |problem: Diagnostic| problem.field("--draft");
                     problems.into_iter().map(of_draft).collect::<Vec<_>>()
                 })?;

@@ -7,9 +7,8 @@ use super::serving::{EvaluateServing, Promises, ServedRequest};
 use crate::bill::BillLine;
 use crate::catalog::Catalog;
 use crate::cost::of_purchase;
-use crate::diagnostic;
-use crate::diagnostic::Diagnostic;
 use crate::diagnostic::option::wrong_option;
+use crate::diagnostic::{Diagnostic, code};
 use crate::document::{BomLine, EvaluationAnswer, PoolAnswer, PoolsAnswer, TransferAnswer};
 use crate::hardware::{Connection, HardwareSpec, Inventory, Nics, Rates, Selection, Space, System};
 use crate::load::{EngineOptions, Load};
@@ -420,7 +419,7 @@ pub(super) fn transfer_between(
             let message = "nothing joins the hosts of the two pools";
             let accepted = "--network NAME between them, or a --host that holds both";
             vec![
-                Diagnostic::new(diagnostic::OPTION_OUT_OF_RANGE, message)
+                Diagnostic::new(code::OPTION_OUT_OF_RANGE, message)
                     .field("--network")
                     .accepted(accepted),
             ]

@@ -2,11 +2,10 @@
 
 use super::model::{ModelRequest, format_named};
 use crate::catalog::{Assumptions, Catalog, Spares, TrainingAssumptions};
-use crate::diagnostic;
 use crate::diagnostic::option::{
     LARGEST_CLUSTER, LARGEST_COUNT, none_of, unknown_name, wrong_counts, wrong_option,
 };
-use crate::diagnostic::{Diagnostic, Problems};
+use crate::diagnostic::{Diagnostic, Problems, code};
 use crate::document::{TrainingAnswer, TrainingCandidate};
 use crate::format::Format;
 use crate::hardware::{HardwareSpec, Nics};
@@ -370,7 +369,7 @@ impl TrainingLayout {
             .recompute
             .as_deref()
             .map_or(Ok(Recompute::None), recompute);
-        let recompute = problems.keep(recompute.map_err(|problem| vec![problem]));
+        let recompute = problems.keep(recompute.map_err(Vec::from));
         let offloads = |what| self.offload.contains(&what);
         let layout = Layout {
             tp: self.tp,
@@ -594,7 +593,7 @@ pub(crate) fn no_training(assumptions: &Assumptions) -> Diagnostic {
         "the assumptions `{}` say nothing of training",
         assumptions.id
     );
-    Diagnostic::new(diagnostic::MISSING_KEY, message)
+    Diagnostic::new(code::MISSING_KEY, message)
         .field("--assumptions")
         .value(assumptions.id.clone())
         .accepted("assumptions with a table `[training]`")

@@ -9,8 +9,7 @@ use super::entry::Entry;
 use super::fields::Fields;
 use super::read::read_text;
 use super::{Network, Table, Workload, accelerator, assumption, host, link, model};
-use crate::diagnostic;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::{Diagnostic, Position, code};
 use crate::quantity::{Bytes, MicroUsd};
 use crate::transformer::{Experts, MlpShape};
 use proptest::prelude::*;
@@ -163,27 +162,27 @@ fn an_accelerator_is_read_with_its_sources() {
 /// that this makes.
 #[rustfmt::skip]
 const DAMAGES: &[(&str, &str, &str, usize, usize, &str)] = &[
-    ("year = 2022", "", diagnostic::MISSING_KEY, 1, 1, "year"),
-    ("lanes = 16", "", diagnostic::MISSING_KEY, 17, 1, "pcie.lanes"),
-    ("year = 2022", "year = 2022\nyaer = 1", diagnostic::UNKNOWN_KEY, 6, 1, "yaer"),
-    ("lanes = 16", "lanes = 16\nlane = 1", diagnostic::UNKNOWN_KEY, 20, 1, "pcie.lane"),
-    ("GiB\", source", "GiB\", src", diagnostic::UNKNOWN_KEY, 10, 30, "memory"),
-    ("\"NVIDIA\"", "3", diagnostic::WRONG_TYPE, 3, 10, "vendor"),
-    ("= false\npeer", "= \"no\"\npeer", diagnostic::WRONG_TYPE, 7, 22, "datacenter_licence"),
-    ("\"pcie\"", "\"pci\"", diagnostic::WRONG_TYPE, 6, 15, "form_factor"),
-    ("\"1008 GB/s\"", "true", diagnostic::WRONG_TYPE, 11, 20, "memory_bandwidth"),
-    ("[peak]\nbf16", "peak = 3\n[pcie2]\nbf16", diagnostic::WRONG_TYPE, 14, 8, "peak"),
-    ("\"stored\"", "\"sotred\"", diagnostic::WRONG_TYPE, 24, 10, "sources.sheet.status"),
-    ("\"24 GiB\"", "\"24 GiB/s\"", diagnostic::MALFORMED_QUANTITY, 10, 20, "memory"),
-    ("\"24 GiB\"", "24", diagnostic::MALFORMED_QUANTITY, 10, 20, "memory"),
-    ("year = 2022", "year = 2022.5", diagnostic::MALFORMED_QUANTITY, 5, 8, "year"),
-    ("\"24 GiB\"", "\"-24 GiB\"", diagnostic::OUT_OF_RANGE, 10, 20, "memory"),
-    ("\"24 GiB\"", "\"0 GiB\"", diagnostic::OUT_OF_RANGE, 10, 20, "memory"),
-    ("year = 2022", "year = nan", diagnostic::MALFORMED_QUANTITY, 5, 8, "year"),
-    ("year = 2022", "year = 5_000_000_000", diagnostic::OUT_OF_RANGE, 5, 8, "year"),
-    ("\"$1,599.99\"", "\"$5B\"", diagnostic::OUT_OF_RANGE, 12, 9, "price"),
-    ("GiB\", source = \"sheet\"", "GiB\", source = \"shet\"", diagnostic::UNKNOWN_REFERENCE, 10, 39, "memory"),
-    ("\"card\"", "\"other\"", diagnostic::WRONG_ID, 1, 6, "id"),
+    ("year = 2022", "", code::MISSING_KEY, 1, 1, "year"),
+    ("lanes = 16", "", code::MISSING_KEY, 17, 1, "pcie.lanes"),
+    ("year = 2022", "year = 2022\nyaer = 1", code::UNKNOWN_KEY, 6, 1, "yaer"),
+    ("lanes = 16", "lanes = 16\nlane = 1", code::UNKNOWN_KEY, 20, 1, "pcie.lane"),
+    ("GiB\", source", "GiB\", src", code::UNKNOWN_KEY, 10, 30, "memory"),
+    ("\"NVIDIA\"", "3", code::WRONG_TYPE, 3, 10, "vendor"),
+    ("= false\npeer", "= \"no\"\npeer", code::WRONG_TYPE, 7, 22, "datacenter_licence"),
+    ("\"pcie\"", "\"pci\"", code::WRONG_TYPE, 6, 15, "form_factor"),
+    ("\"1008 GB/s\"", "true", code::WRONG_TYPE, 11, 20, "memory_bandwidth"),
+    ("[peak]\nbf16", "peak = 3\n[pcie2]\nbf16", code::WRONG_TYPE, 14, 8, "peak"),
+    ("\"stored\"", "\"sotred\"", code::WRONG_TYPE, 24, 10, "sources.sheet.status"),
+    ("\"24 GiB\"", "\"24 GiB/s\"", code::MALFORMED_QUANTITY, 10, 20, "memory"),
+    ("\"24 GiB\"", "24", code::MALFORMED_QUANTITY, 10, 20, "memory"),
+    ("year = 2022", "year = 2022.5", code::MALFORMED_QUANTITY, 5, 8, "year"),
+    ("\"24 GiB\"", "\"-24 GiB\"", code::OUT_OF_RANGE, 10, 20, "memory"),
+    ("\"24 GiB\"", "\"0 GiB\"", code::OUT_OF_RANGE, 10, 20, "memory"),
+    ("year = 2022", "year = nan", code::MALFORMED_QUANTITY, 5, 8, "year"),
+    ("year = 2022", "year = 5_000_000_000", code::OUT_OF_RANGE, 5, 8, "year"),
+    ("\"$1,599.99\"", "\"$5B\"", code::OUT_OF_RANGE, 12, 9, "price"),
+    ("GiB\", source = \"sheet\"", "GiB\", source = \"shet\"", code::UNKNOWN_REFERENCE, 10, 39, "memory"),
+    ("\"card\"", "\"other\"", code::WRONG_ID, 1, 6, "id"),
 ];
 
 #[test]
@@ -274,10 +273,10 @@ fn all_problems_of_a_file_come_at_once_in_its_order() {
         .map(|problem| problem.0)
         .collect();
     let expected = [
-        diagnostic::WRONG_TYPE,
-        diagnostic::MALFORMED_QUANTITY,
-        diagnostic::MISSING_KEY,
-        diagnostic::UNKNOWN_KEY,
+        code::WRONG_TYPE,
+        code::MALFORMED_QUANTITY,
+        code::MISSING_KEY,
+        code::UNKNOWN_KEY,
     ];
     assert_eq!(found, expected);
 }
@@ -292,7 +291,7 @@ fn a_missing_table_is_one_problem() {
     let found = problems(read("tiny", &text, model::read));
     assert_eq!(
         found,
-        [(diagnostic::MISSING_KEY, 12, 1, "block[0].mlp".to_owned())]
+        [(code::MISSING_KEY, 12, 1, "block[0].mlp".to_owned())]
     );
 }
 
@@ -301,10 +300,10 @@ fn text_that_is_not_toml_is_said_with_its_place() {
     let found = problems(read_card("id = \"card\"\nname = = 3\n"));
     assert_eq!(
         found.first().map(|problem| (problem.0, problem.1)),
-        Some((diagnostic::SYNTAX, 2))
+        Some((code::SYNTAX, 2))
     );
     let twice = problems(read_card("id = \"card\"\nid = \"card\"\n"));
-    assert_eq!(twice, [(diagnostic::SYNTAX, 2, 1, String::new())]);
+    assert_eq!(twice, [(code::SYNTAX, 2, 1, String::new())]);
 }
 
 #[test]
@@ -362,7 +361,7 @@ fn a_model_must_agree_with_itself() {
     ];
     for (line, replacement, field) in cases {
         let found = problems(read("tiny", &MODEL.replace(line, replacement), model::read));
-        let expected = [(diagnostic::OUT_OF_RANGE, field)];
+        let expected = [(code::OUT_OF_RANGE, field)];
         let found: Vec<_> = found
             .iter()
             .map(|problem| (problem.0, problem.3.as_str()))
@@ -378,7 +377,7 @@ fn an_efficiency_of_nothing_is_refused() {
     let found = problems(read("plain", &text, assumption::read));
     assert_eq!(
         found.iter().map(|problem| problem.0).collect::<Vec<_>>(),
-        [diagnostic::OUT_OF_RANGE]
+        [code::OUT_OF_RANGE]
     );
 }
 

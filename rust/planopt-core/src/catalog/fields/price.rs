@@ -3,8 +3,7 @@
 use super::{Fields, Given};
 use crate::catalog::entry::Tag;
 use crate::catalog::value::{Quantity, text_of};
-use crate::diagnostic;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use crate::quantity::{Dimension, MicroUsd};
 use toml::de::DeTable;
 
@@ -32,11 +31,8 @@ impl Fields<'_> {
         let high = self.end_of_range(key, "high", table, money);
         let per = self.how_many(key, table);
         if low.is_some_and(|low| low > value) || high.is_some_and(|high| high < value) {
-            let problem = Diagnostic::new(
-                diagnostic::OUT_OF_RANGE,
-                "the price is outside of its range",
-            )
-            .accepted("low <= value <= high");
+            let problem = Diagnostic::new(code::OUT_OF_RANGE, "the price is outside of its range")
+                .accepted("low <= value <= high");
             self.report(&given, problem);
         }
         let each = |usd: f64| MicroUsd::from_usd(usd).split(per);

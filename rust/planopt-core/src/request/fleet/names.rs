@@ -1,8 +1,8 @@
 //! Names that a fleet may refer to.
 
+use crate::catalog;
 use crate::catalog::{Catalog, Entry, Fields};
-use crate::diagnostic::Diagnostic;
-use crate::{catalog, diagnostic};
+use crate::diagnostic::{Diagnostic, code};
 
 /// What names may refer to.
 pub(super) struct Names<'n> {
@@ -30,7 +30,7 @@ pub(crate) fn one_of(
     let name = fields.text(key);
     if !name.is_empty() && !known.contains(&name.as_str()) {
         let message = format!("no {what} of this file is called `{name}`");
-        let problem = Diagnostic::new(diagnostic::UNKNOWN_REFERENCE, message)
+        let problem = Diagnostic::new(code::UNKNOWN_REFERENCE, message)
             .help(format!("add a table `[[{what}]]` with that name"))
             .one_of(&name, known.iter().copied());
         fields.reject(key, problem);

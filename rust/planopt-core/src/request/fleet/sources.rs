@@ -2,8 +2,7 @@
 
 use super::names::{Names, one_of};
 use crate::catalog::{Fields, LIMITED_TO, Spot};
-use crate::diagnostic;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, code};
 use serde::Serialize;
 
 /// Hosts that can be bought.
@@ -118,7 +117,7 @@ pub(super) fn rented(fields: &mut Fields<'_>, names: &Names<'_>) -> Rented {
     let found = offers().find(|(known, ..)| *known == id);
     if found.is_none() && !id.is_empty() {
         let known: Vec<String> = offers().map(|(known, ..)| known).collect();
-        let problem = Diagnostic::new(diagnostic::UNKNOWN_REFERENCE, format!("no offer `{id}`"))
+        let problem = Diagnostic::new(code::UNKNOWN_REFERENCE, format!("no offer `{id}`"))
             .help("`planopt catalog list offers` has them all")
             .one_of(&id, known.iter().map(String::as_str));
         fields.reject("offer", problem);
@@ -133,10 +132,7 @@ pub(super) fn rented(fields: &mut Fields<'_>, names: &Names<'_>) -> Rented {
     };
     if found.is_some() && price.is_none() {
         let message = format!("`{id}` is not offered {terms}");
-        fields.reject(
-            "offer",
-            Diagnostic::new(diagnostic::UNKNOWN_REFERENCE, message),
-        );
+        fields.reject("offer", Diagnostic::new(code::UNKNOWN_REFERENCE, message));
     }
     Rented {
         accelerators: found.as_ref().map_or(0, |(.., offer)| offer.count),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::reader::{Reader, unknown_word};
 use super::request::{Hardware, Money};
-use crate::catalog::{Catalog, Class, Host, Kind, PriceChoice, describe_architecture};
+use crate::catalog::{Catalog, Class, Kind, PriceChoice, describe_architecture};
 use crate::diagnostic::{Diagnostic, code};
 use crate::hardware::{RentRequest, Selection};
 use crate::quantity::real;
@@ -27,25 +27,34 @@ pub(super) fn selection(
     hardware: &Hardware,
     accelerators: Vec<String>,
 ) -> Selection {
-    let look_up = |reader: &mut Reader, kind, argument: &str, names: &[&String]| {
+    let (offers, hosts): (Vec<&String>, Vec<&String>) =
+        hardware.host.iter().partition(|host| host.contains('/'));
+    for (kind, argument, names) in [
+        (
+            Kind::Accelerator,
+            "accelerators",
+            accelerators.iter().collect(),
+        ),
+        (
+            Kind::Accelerator,
+            "exclude",
+            hardware.exclude.iter().collect(),
+        ),
+        (Kind::Accelerator, "stock", hardware.stock.keys().collect()),
+        (Kind::Host, "host", hosts),
+        (Kind::Offer, "host", offers),
+        (
+            Kind::Network,
+            "network",
+            hardware.network.iter().collect::<Vec<_>>(),
+        ),
+    ] {
         for name in names {
             if let Err(problems) = catalog.describe(kind, name) {
                 reader.refuse(argument, problems);
             }
         }
-    };
-    let named: Vec<&String> = accelerators.iter().collect();
-    look_up(reader, Kind::Accelerator, "accelerators", &named);
-    let named: Vec<&String> = hardware.exclude.iter().collect();
-    look_up(reader, Kind::Accelerator, "exclude", &named);
-    let named: Vec<&String> = hardware.stock.keys().collect();
-    look_up(reader, Kind::Accelerator, "stock", &named);
-    let (offers, hosts): (Vec<&String>, Vec<&String>) =
-        hardware.host.iter().partition(|host| host.contains('/'));
-    look_up(reader, Kind::Host, "host", &hosts);
-    look_up(reader, Kind::Offer, "host", &offers);
-    let named: Vec<&String> = hardware.network.iter().collect();
-    look_up(reader, Kind::Network, "network", &named);
+    }
     not_both(reader, &accelerators, &hardware.exclude);
     let mut exclude = hardware.exclude.clone();
     exclude.extend(of_others(reader, catalog, &hardware.vendor, &accelerators));
@@ -100,14 +109,8 @@ fn owned_part(catalog: &Catalog, name: &str) -> Result<String, Diagnostic> {
     if loose.any(|host| host.form_factors.contains(&accelerator.form_factor)) {
         return Ok(id.to_owned());
     }
-    let comes_in = |host: &&Host| {
-        let included = host.includes.as_ref();
-        included.is_some_and(|own| own.accelerator == id)
-    };
-    let machines: Vec<&str> = hosts()
-        .filter(comes_in)
-        .map(|host| host.id.as_str())
-        .collect();
+    let machines = hosts().filter(|host| host.comes_with(id));
+    let machines: Vec<&str> = machines.map(|host| host.id.as_str()).collect();
     if let [machine] = machines.as_slice() {
         return Ok((*machine).to_owned());
     }
@@ -390,13 +393,8 @@ const COUNTED_ALIKE: f64 = 0.03;
 
 /// Refuses a model that the catalog does not have; files speak for themselves.
 pub(super) fn look_up_model(reader: &mut Reader, catalog: &Catalog, model: &str) {
-    let name = model.to_owned();
-    let asked = ModelRequest {
-        name,
-        kv_heads: None,
-    };
     if catalog.model_file(model).is_none()
-        && let Err(problems) = asked.transformer(catalog)
+        && let Err(problems) = ModelRequest::named(model).transformer(catalog)
     {
         reader.refuse("model", problems);
     }

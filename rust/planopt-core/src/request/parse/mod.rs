@@ -122,7 +122,8 @@ mod tests {
         let mut known = BTreeSet::new();
         for command in commands() {
             let known_here = fields(command);
-            let taken = table().taken_by(command).filter_map(|entry| entry.path);
+            let options = table().options.iter();
+            let taken = options.filter_map(|entry| entry.taken(command)?.path);
             for path in taken {
                 let there = known_here.contains(&path) || is_of_a_run(command, &path);
                 assert!(there, "{command}: {path}");
@@ -193,7 +194,8 @@ mod tests {
     #[test]
     fn a_value_of_each_kind_is_one_of_its_field() {
         for command in commands() {
-            for entry in table().taken_by(command) {
+            let options = table().options.iter();
+            for entry in options.filter_map(|entry| entry.taken(command)) {
                 if entry
                     .path
                     .as_ref()

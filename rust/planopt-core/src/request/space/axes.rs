@@ -1,8 +1,7 @@
 //! What axes of a space can be.
 
-use crate::diagnostic;
 use crate::diagnostic::option::LARGEST_COUNT;
-use crate::diagnostic::{Diagnostic, Problems};
+use crate::diagnostic::{Diagnostic, Problems, code};
 
 /// Longest sequence that anything is served with, and more.
 const LONGEST_SEQUENCE: u64 = 1 << 27;
@@ -83,8 +82,7 @@ impl Axes {
     /// A key that is needed.
     pub(super) fn needed(&mut self, name: &str, value: Option<f64>, accepted: &str) {
         if value.is_none() {
-            let problem =
-                Diagnostic::new(diagnostic::MISSING_KEY, format!("a space needs `{name}`"));
+            let problem = Diagnostic::new(code::MISSING_KEY, format!("a space needs `{name}`"));
             let problem = problem.field(name).value("nothing").accepted(accepted);
             self.problems.push(problem);
         }
@@ -106,7 +104,7 @@ impl Axes {
     fn refuse(&mut self, axis: &str, value: impl Into<String>, accepted: impl Into<String>) {
         let value = value.into();
         let problem = Diagnostic::new(
-            diagnostic::OUT_OF_RANGE,
+            code::OUT_OF_RANGE,
             format!("`{axis}` of a space cannot be {value}"),
         );
         let problem = problem.field(axis).value(value).accepted(accepted);

@@ -1,8 +1,7 @@
 //! The hardware of a space.
 
 use crate::catalog::Catalog;
-use crate::diagnostic;
-use crate::diagnostic::{Diagnostic, Problems};
+use crate::diagnostic::{Diagnostic, Problems, code};
 use crate::hardware::{Connection, Inventory, Selection, Space, System};
 use crate::request::selection::known;
 
@@ -55,7 +54,7 @@ pub(super) fn connected(
 fn unconnected(field: &str, value: &str) -> Diagnostic {
     let message =
         format!("nothing of `{value}` can be bought with hosts and networks of the space");
-    Diagnostic::new(diagnostic::OUT_OF_RANGE, message)
+    Diagnostic::new(code::OUT_OF_RANGE, message)
         .field(field)
         .value(value)
         .accepted("accelerators that fit a host, and hosts that take NICs of a network")

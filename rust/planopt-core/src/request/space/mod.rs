@@ -38,13 +38,22 @@ pub enum SpaceRequest {
     Serving(Box<ServingSpaceRequest>),
 }
 
+/// Shows the space of either kind.
+macro_rules! with_space {
+    ($request:expr, $catalog:expr, |$space:ident| $work:expr) => {
+        match $request {
+            SpaceRequest::Training(request) => {
+                with_training_space($catalog, request, |$space| $work)
+            }
+            SpaceRequest::Serving(request) => with_serving_space($catalog, request, |$space| $work),
+        }
+    };
+}
+
 impl SpaceRequest {
     /// How many candidates there are.
     pub fn count(&self, catalog: &Catalog) -> Result<u64, Vec<Diagnostic>> {
-        match self {
-            Self::Training(request) => with_training_space(catalog, request, |space| space.count()),
-            Self::Serving(request) => with_serving_space(catalog, request, |space| space.count()),
-        }
+        with_space!(self, catalog, |space| space.count())
     }
 
     /// Evaluates candidates as fast as this machine can.
@@ -54,14 +63,7 @@ impl SpaceRequest {
         options: BenchOptions,
         course: &Course,
     ) -> Result<BenchAnswer, Vec<Diagnostic>> {
-        match self {
-            Self::Training(request) => {
-                with_training_space(catalog, request, |space| bench(space, options, course))
-            }
-            Self::Serving(request) => {
-                with_serving_space(catalog, request, |space| bench(space, options, course))
-            }
-        }
+        with_space!(self, catalog, |space| bench(space, options, course))
     }
 
     /// The front of a part of the space.
@@ -71,14 +73,9 @@ impl SpaceRequest {
         options: FrontOptions,
         course: &Course,
     ) -> Result<FrontAnswer, Vec<Diagnostic>> {
-        match self {
-            Self::Training(request) => with_training_space(catalog, request, |space| {
-                front::front_of(space, options, course)
-            }),
-            Self::Serving(request) => with_serving_space(catalog, request, |space| {
-                front::front_of(space, options, course)
-            }),
-        }
+        with_space!(self, catalog, |space| front::front_of(
+            space, options, course
+        ))
     }
 
     /// Every metric of the candidates from `start` to `end` that work.
@@ -89,14 +86,7 @@ impl SpaceRequest {
         end: u64,
         stop: &AtomicBool,
     ) -> Result<Table, Vec<Diagnostic>> {
-        match self {
-            Self::Training(request) => {
-                with_training_space(catalog, request, |space| metrics(space, start, end, stop))
-            }
-            Self::Serving(request) => {
-                with_serving_space(catalog, request, |space| metrics(space, start, end, stop))
-            }
-        }
+        with_space!(self, catalog, |space| metrics(space, start, end, stop))
     }
 }
 

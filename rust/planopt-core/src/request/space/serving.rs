@@ -108,11 +108,7 @@ pub fn with_serving_space<T>(
     work: impl FnOnce(&ServingSpace) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
     request.check()?;
-    let model = ModelRequest {
-        name: request.model.clone(),
-        kv_heads: None,
-    };
-    let transformer = model.transformer(catalog)?;
+    let transformer = ModelRequest::named(&request.model).transformer(catalog)?;
     let assumptions = &with_prices(catalog, request.electricity_usd_per_kwh, request.years);
     let mut formats = Vec::new();
     for (weights, kv) in &request.formats {

@@ -105,11 +105,9 @@ impl TrainingSpaceRequest {
             }
         }
         let mut problems = Problems::default();
-        let again = |word: &String| recompute(word).map_err(|problem| vec![problem]);
-        let recompute = self.recompute.iter();
-        let recompute = recompute
-            .filter_map(|word| problems.keep(again(word)))
-            .collect();
+        let words = self.recompute.iter();
+        let recompute = words.filter_map(|word| problems.keep(recompute(word).map_err(Vec::from)));
+        let recompute = recompute.collect();
         let pipeline = self.pipeline.iter().map(|&(pp, vpp)| Pipeline {
             pp,
             vpp,

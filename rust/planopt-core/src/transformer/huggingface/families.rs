@@ -3,8 +3,8 @@
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{
-    block, decoder, gated, gated_of, latent, layers, looking_back, qwen_moe, sparse_above_dense,
-    ungated, windows, with_modules, words,
+    alike, block, decoder, gated, gated_of, latent, layers, looking_back, qwen_moe,
+    sparse_above_dense, ungated, windows, with_modules, words,
 };
 use super::{gemma, gpt, hybrid, linear, variants};
 use crate::transformer::architecture::{Architecture, Experts, Heads, Indexer, Norm};
@@ -24,7 +24,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("gemma2", gemma::gemma2),
     ("gemma3", gemma::gemma3),
     ("gemma3_text", gemma::gemma3),
-    ("phi3", phi3),
+    ("phi3", mistral),
     ("deepseek_v2", |fields| deepseek(fields, false)),
     ("deepseek_v3", |fields| deepseek(fields, true)),
     ("kimi_k2", |fields| deepseek(fields, true)),
@@ -55,7 +55,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("glm4_moe_lite", |fields| deepseek(fields, true)),
     ("granite", llama),
     ("internlm2", variants::internlm2),
-    ("exaone", variants::exaone),
+    ("exaone", variants::unbiased),
     ("smollm3", variants::smollm3),
     ("seed_oss", variants::seed_oss),
     ("mimo", variants::mimo),
@@ -75,7 +75,7 @@ pub(super) const FAMILIES: &[(&str, Family)] = &[
     ("glm4", |fields| variants::glm(fields, 4)),
     ("chatglm", variants::chatglm),
     ("exaone4", variants::exaone4),
-    ("baichuan", variants::baichuan),
+    ("baichuan", variants::unbiased),
     ("qwen", variants::qwen),
     ("minicpm", variants::minicpm),
     ("olmoe", variants::olmoe),
@@ -106,7 +106,7 @@ fn llama(fields: &mut Fields) -> Architecture {
     let heads = Heads::read_biased(fields, "attention_bias", false);
     let mlp_bias = fields.flag("mlp_bias", false);
     let mlp = gated(fields, mlp_bias);
-    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+    alike(fields, heads, &mlp)
 }
 
 fn mistral(fields: &mut Fields) -> Architecture {
@@ -174,20 +174,21 @@ fn qwen_windows(fields: &mut Fields) -> Vec<Option<u64>> {
     })
 }
 
-fn phi3(fields: &mut Fields) -> Architecture {
-    mistral(fields)
-}
-
 /// Latent attention, and experts above the first layers; `router_bias` is DeepSeek-V3's correction
 /// of the routing scores.
 fn deepseek(fields: &mut Fields, router_bias: bool) -> Architecture {
     let attention = latent(fields, None, None);
+    let experts = routed_above_shared(fields, router_bias);
+    sparse_above_dense(fields, &|_| attention.clone(), experts)
+}
+
+/// Routed experts beside shared ones, with a correction of the routing scores or without.
+fn routed_above_shared(fields: &mut Fields, router_bias: bool) -> Experts {
     let experts = Experts::read(fields, "n_routed_experts", "moe_intermediate_size");
-    let experts = Experts {
+    Experts {
         router_bias,
         ..experts.with_shared(fields)
-    };
-    sparse_above_dense(fields, &|_| attention.clone(), experts)
+    }
 }
 
 /// DeepSeek-V3.2, GLM-5: an indexer selects what a token looks at, in some layers for those behind
@@ -211,11 +212,7 @@ fn deepseek_sparse(fields: &mut Fields) -> Architecture {
             .saturating_sub(offset)
             .is_multiple_of(step),
     };
-    let experts = Experts::read(fields, "n_routed_experts", "moe_intermediate_size");
-    let experts = Experts {
-        router_bias: true,
-        ..experts.with_shared(fields)
-    };
+    let experts = routed_above_shared(fields, true);
     let attention = |layer| {
         if has_indexer(layer) {
             own.clone()
@@ -249,11 +246,7 @@ fn glm4_moe(fields: &mut Fields) -> Architecture {
     if fields.flag("use_qk_norm", false) {
         heads = heads.normalised();
     }
-    let experts = Experts::read(fields, "n_routed_experts", "moe_intermediate_size");
-    let experts = Experts {
-        router_bias: true,
-        ..experts.with_shared(fields)
-    };
+    let experts = routed_above_shared(fields, true);
     sparse_above_dense(fields, &|_| heads.attention(None), experts)
 }
 
@@ -297,7 +290,7 @@ fn llama4(fields: &mut Fields) -> Architecture {
 fn minimax_m2(fields: &mut Fields) -> Architecture {
     let mut heads = Heads::read(fields);
     if fields.flag("use_qk_norm", true) {
-        heads.query_key_norm = (heads.heads + heads.kv_heads) * heads.head_dim;
+        heads = heads.normalised_together();
     }
     let router_bias = fields.flag("use_routing_bias", true);
     let experts = Experts::read(fields, "num_local_experts", "intermediate_size");
@@ -306,7 +299,7 @@ fn minimax_m2(fields: &mut Fields) -> Architecture {
         ..experts
     }
     .mlp();
-    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+    alike(fields, heads, &mlp)
 }
 
 /// `MiniMax` M3: above the first layers an indexer selects blocks of tokens, of which each key/value
@@ -354,9 +347,8 @@ fn nemotron(fields: &mut Fields) -> Architecture {
     let bias = fields.flag("mlp_bias", false);
     let width = fields.required(&["intermediate_size"], WIDTHS);
     let mlp = ungated(width, bias);
-    let model = decoder(fields, |_| block(heads.attention(None), mlp.clone()));
     Architecture {
         norm: Norm::Layer,
-        ..model
+        ..alike(fields, heads, &mlp)
     }
 }

@@ -1,7 +1,9 @@
 //! Gemma, whose head shares the embedding's matrix.
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
-use super::parts::{HIDDEN, block, decoder, gated, gated_of, layers, sliding, windows};
+use super::parts::{
+    HIDDEN, alike, block, decoder, gated, gated_of, layers, sliding, tied_unless_said, windows,
+};
 use crate::transformer::architecture::{
     Architecture, BlockShape, Experts, Heads, KeyValue, LayerEmbedding, Side,
 };
@@ -10,11 +12,8 @@ pub(super) fn gemma(fields: &mut Fields) -> Architecture {
     fields.assume(&[("head_dim", 256)]);
     let heads = Heads::read_biased(fields, "attention_bias", false);
     let mlp = gated(fields, false);
-    let tied = fields.flag("tie_word_embeddings", true);
-    Architecture {
-        tied,
-        ..decoder(fields, |_| block(heads.attention(None), mlp.clone()))
-    }
+    let model = alike(fields, heads, &mlp);
+    tied_unless_said(fields, model)
 }
 
 pub(super) fn gemma2(fields: &mut Fields) -> Architecture {
@@ -44,15 +43,11 @@ pub(super) fn gemma3(fields: &mut Fields) -> Architecture {
 /// Gemma since its second generation: a normalisation before and one behind each half of a layer.
 fn twice_normalised(fields: &mut Fields, heads: Heads, windows: &[Option<u64>]) -> Architecture {
     let mlp = gated(fields, false);
-    let tied = fields.flag("tie_word_embeddings", true);
-    let layer = |layer: usize| BlockShape {
+    let model = decoder(fields, |layer| BlockShape {
         norms: 4,
         ..block(heads.attention(windows[layer]), mlp.clone())
-    };
-    Architecture {
-        tied,
-        ..decoder(fields, layer)
-    }
+    });
+    tied_unless_said(fields, model)
 }
 
 /// Layers without a window have heads of their own, whose keys may be values as well; the last layers

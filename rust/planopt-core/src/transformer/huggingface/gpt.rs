@@ -2,7 +2,7 @@
 //! biases, learned positions and a head that shares the embedding's matrix.
 
 use super::fields::{COUNTS, Fields, WIDTHS};
-use super::parts::{HEADS, HIDDEN, block, decoder, looking_back, ungated, windows};
+use super::parts::{HEADS, HIDDEN, alike, looking_back, tied_unless_said, ungated, windows};
 use crate::transformer::architecture::{Architecture, BlockShape, Heads, Norm};
 use serde_json::Value;
 
@@ -128,12 +128,11 @@ pub(super) fn starcoder2(fields: &mut Fields) -> Architecture {
     let windows = windows(fields, "sliding_window", |_| true);
     let width = width(fields, "intermediate_size");
     let mlp = ungated(width, bias);
-    let tied = fields.flag("tie_word_embeddings", true);
-    Architecture {
-        tied,
+    let model = Architecture {
         norm: Norm::Layer,
         ..looking_back(fields, heads, &windows, &mlp)
-    }
+    };
+    tied_unless_said(fields, model)
 }
 
 pub(super) fn gpt_bigcode(fields: &mut Fields) -> Architecture {
@@ -189,13 +188,11 @@ pub(super) fn bert(fields: &mut Fields) -> Architecture {
 
 fn gpt(fields: &mut Fields, heads: Heads, width: u64, bias: bool) -> Architecture {
     let mlp = ungated(width, bias);
-    let tied = fields.flag("tie_word_embeddings", true);
-    let model = decoder(fields, |_| block(heads.attention(None), mlp.clone()));
-    Architecture {
-        tied,
+    let model = Architecture {
         norm: Norm::Layer,
-        ..model
-    }
+        ..alike(fields, heads, &mlp)
+    };
+    tied_unless_said(fields, model)
 }
 
 fn multi_head(fields: &mut Fields) -> Heads {

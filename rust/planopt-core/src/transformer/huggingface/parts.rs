@@ -113,6 +113,14 @@ impl Heads {
         }
     }
 
+    /// With a normalisation of all queries together, and of all keys.
+    pub(super) fn normalised_together(self) -> Self {
+        Self {
+            query_key_norm: (self.heads + self.kv_heads) * self.head_dim,
+            ..self
+        }
+    }
+
     /// In a layer that looks back so far.
     pub(super) fn attention(self, window: Option<u64>) -> AttentionShape {
         AttentionShape::Grouped(Self { window, ..self })
@@ -300,6 +308,17 @@ pub(super) fn with_modules(model: Architecture, of_module: &BlockShape) -> Archi
 pub(super) fn decoder(fields: &mut Fields, block_of: impl Fn(usize) -> BlockShape) -> Architecture {
     let layers = layers(fields);
     decoder_of(fields, layers, block_of)
+}
+
+/// The same with layers that are all alike.
+pub(super) fn alike(fields: &mut Fields, heads: Heads, mlp: &MlpShape) -> Architecture {
+    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+}
+
+/// The same whose head shares the embedding's matrix, unless the file says otherwise.
+pub(super) fn tied_unless_said(fields: &mut Fields, model: Architecture) -> Architecture {
+    let tied = fields.flag("tie_word_embeddings", true);
+    Architecture { tied, ..model }
 }
 
 /// The same with layers that differ in nothing but how far they look back.

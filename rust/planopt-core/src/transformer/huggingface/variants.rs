@@ -4,23 +4,18 @@
 
 use super::fields::{COUNTS, Fields, LENGTHS, WIDTHS};
 use super::parts::{
-    HEADS, HIDDEN, block, decoder, gated, gated_of, layers, looking_back, sliding,
-    sparse_above_dense, ungated, windows, with_modules,
+    HEADS, HIDDEN, alike, block, decoder, gated, gated_of, layers, looking_back, sliding,
+    sparse_above_dense, tied_unless_said, ungated, windows, with_modules,
 };
 use crate::transformer::architecture::{
     Architecture, AttentionShape, BlockShape, Experts, Heads, MlpShape, Norm,
 };
 use serde_json::Value;
 
-fn tied_unless_said(fields: &mut Fields, model: Architecture) -> Architecture {
-    let tied = fields.flag("tie_word_embeddings", true);
-    Architecture { tied, ..model }
-}
-
 /// Dense layers with these heads.
 fn dense(fields: &mut Fields, heads: Heads, bias: bool) -> Architecture {
     let mlp = gated(fields, bias);
-    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+    alike(fields, heads, &mlp)
 }
 
 pub(super) fn internlm2(fields: &mut Fields) -> Architecture {
@@ -28,7 +23,8 @@ pub(super) fn internlm2(fields: &mut Fields) -> Architecture {
     dense(fields, heads, false)
 }
 
-pub(super) fn exaone(fields: &mut Fields) -> Architecture {
+/// EXAONE 3 and Baichuan, without a bias anywhere.
+pub(super) fn unbiased(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields);
     dense(fields, heads, false)
 }
@@ -58,8 +54,7 @@ pub(super) fn mimo(fields: &mut Fields) -> Architecture {
 /// Normalised behind attention and network, and queries and keys across all their heads together;
 /// since the third, three layers of four have a window.
 pub(super) fn olmo(fields: &mut Fields) -> Architecture {
-    let mut heads = Heads::read_biased(fields, "attention_bias", false);
-    heads.query_key_norm = (heads.heads + heads.kv_heads) * heads.head_dim;
+    let heads = Heads::read_biased(fields, "attention_bias", false).normalised_together();
     let windows = windows(fields, "sliding_window", |layer| (layer + 1) % 4 != 0);
     let mlp = gated(fields, false);
     looking_back(fields, heads, &windows, &mlp)
@@ -70,7 +65,7 @@ pub(super) fn apertus(fields: &mut Fields) -> Architecture {
     let heads = Heads::read_biased(fields, "attention_bias", false).normalised();
     let width = fields.required(&["intermediate_size"], WIDTHS);
     let mlp = ungated(width, fields.flag("mlp_bias", false));
-    let model = decoder(fields, |_| block(heads.attention(None), mlp.clone()));
+    let model = alike(fields, heads, &mlp);
     let activations = XIELU * model.layers.len() as u64;
     Architecture {
         outside: vec![("activations".to_owned(), activations)],
@@ -86,7 +81,7 @@ const XIELU: u64 = 2;
 pub(super) fn cohere(fields: &mut Fields, slides: bool) -> Architecture {
     let mut heads = Heads::read_biased(fields, "attention_bias", false);
     if fields.flag("use_qk_norm", false) {
-        heads.query_key_norm = (heads.heads + heads.kv_heads) * heads.head_dim;
+        heads = heads.normalised_together();
     }
     let pattern = fields
         .optional("sliding_window_pattern", COUNTS)
@@ -185,7 +180,7 @@ pub(super) fn hunyuan(fields: &mut Fields) -> Architecture {
         ..experts
     }
     .mlp();
-    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+    alike(fields, heads, &mlp)
 }
 
 /// GLM-4; with four normalisations since GLM-4-0414, before and behind each half of a layer.
@@ -210,7 +205,7 @@ pub(super) fn chatglm(fields: &mut Fields) -> Architecture {
         .biased_inward(bias);
     let width = fields.required(&["ffn_hidden_size"], WIDTHS);
     let mlp = gated_of(width, fields.flag("add_bias_linear", false));
-    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+    alike(fields, heads, &mlp)
 }
 
 /// Normalised behind attention and network; where there is a window, each fourth layer has none.
@@ -221,17 +216,12 @@ pub(super) fn exaone4(fields: &mut Fields) -> Architecture {
     looking_back(fields, heads, &windows, &mlp)
 }
 
-pub(super) fn baichuan(fields: &mut Fields) -> Architecture {
-    let heads = Heads::read(fields);
-    dense(fields, heads, false)
-}
-
 /// The first Qwen: its width is that of both gated halves together.
 pub(super) fn qwen(fields: &mut Fields) -> Architecture {
     let heads = Heads::read(fields).biased_inward(true);
     let width = (fields.required(&["intermediate_size"], WIDTHS) / 2).max(1);
     let mlp = gated_of(width, !fields.flag("no_bias", true));
-    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+    alike(fields, heads, &mlp)
 }
 
 pub(super) fn minicpm(fields: &mut Fields) -> Architecture {
@@ -242,10 +232,9 @@ pub(super) fn minicpm(fields: &mut Fields) -> Architecture {
 
 /// Queries and keys are normalised across all their heads together.
 pub(super) fn olmoe(fields: &mut Fields) -> Architecture {
-    let mut heads = Heads::read_biased(fields, "attention_bias", false);
-    heads.query_key_norm = (heads.heads + heads.kv_heads) * heads.head_dim;
+    let heads = Heads::read_biased(fields, "attention_bias", false).normalised_together();
     let mlp = Experts::read(fields, "num_experts", "intermediate_size").mlp();
-    decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+    alike(fields, heads, &mlp)
 }
 
 /// DBRX, whose figures stand in two objects.
@@ -261,7 +250,7 @@ pub(super) fn dbrx(fields: &mut Fields) -> Architecture {
     let mlp = Experts::named(fields, names).mlp();
     Architecture {
         norm: Norm::LayerNoBias,
-        ..decoder(fields, |_| block(heads.attention(None), mlp.clone()))
+        ..alike(fields, heads, &mlp)
     }
 }
 

@@ -4,8 +4,7 @@ use crate::catalog::Catalog;
 use crate::catalog::assumptions::SwitchSale;
 use crate::catalog::entry::Entry;
 use crate::catalog::kind::Kind;
-use crate::diagnostic;
-use crate::diagnostic::{Diagnostic, Position};
+use crate::diagnostic::{Diagnostic, Position, code};
 use crate::quantity::{Bytes, BytesPerSecond, MicroUsd};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,19 +54,17 @@ fn assumptions_may_be_a_file() {
     let file = fixture("base/assumptions/plain.toml");
     let catalog = load(&[], &file.to_string_lossy()).expect("the fixtures are right");
     assert_eq!(catalog.assumptions.entity.id, "plain");
-    assert_eq!(
-        Catalog::assumption_ids(&fixture("base"), &[]),
-        Ok(vec!["plain".to_owned(), "seed".to_owned()])
-    );
+    let problems = load(&[], "absent").expect_err("there are none of that name");
+    assert_eq!(problems[0].accepted.as_deref(), Some("plain, seed"));
 }
 
 #[test]
 fn what_cannot_be_found_is_said() {
     let code_of =
         |result: Result<Catalog, Vec<Diagnostic>>| result.expect_err("it is not there")[0].code;
-    assert_eq!(code_of(load(&[], "plian")), diagnostic::UNKNOWN_NAME);
-    assert_eq!(code_of(load(&[], "absent.toml")), diagnostic::UNREADABLE);
-    assert_eq!(code_of(load(&["absent"], "plain")), diagnostic::UNREADABLE);
+    assert_eq!(code_of(load(&[], "plian")), code::UNKNOWN_NAME);
+    assert_eq!(code_of(load(&[], "absent.toml")), code::UNREADABLE);
+    assert_eq!(code_of(load(&["absent"], "plain")), code::UNREADABLE);
     let catalog = load(&[], "plain").expect("the fixtures are right");
     let problem = catalog.accelerator("crad").expect_err("it is not there");
     assert_eq!(
@@ -87,9 +84,9 @@ fn references_that_lead_nowhere_are_said_with_their_place() {
     assert_eq!(
         found,
         [
-            (diagnostic::UNKNOWN_REFERENCE, Some("link")),
-            (diagnostic::UNKNOWN_REFERENCE, Some("includes.accelerator")),
-            (diagnostic::UNKNOWN_REFERENCE, Some("link")),
+            (code::UNKNOWN_REFERENCE, Some("link")),
+            (code::UNKNOWN_REFERENCE, Some("includes.accelerator")),
+            (code::UNKNOWN_REFERENCE, Some("link")),
         ]
     );
     assert_eq!(all[0].position, Some(Position { line: 6, column: 8 }));
@@ -101,7 +98,7 @@ fn an_id_of_two_files_is_refused() {
     let all = load(&["twice"], "seed").expect_err("two files describe `chat`");
     assert_eq!(
         all.iter().map(|problem| problem.code).collect::<Vec<_>>(),
-        [diagnostic::WRONG_ID]
+        [code::WRONG_ID]
     );
 }
 
@@ -118,8 +115,8 @@ fn a_model_may_be_an_id_or_a_file() {
             .architecture(name)
             .map_err(|problems| problems[0].code)
     };
-    assert_eq!(code_of("absent"), Err(diagnostic::UNKNOWN_NAME));
-    assert_eq!(code_of("absent/config.json"), Err(diagnostic::UNREADABLE));
+    assert_eq!(code_of("absent"), Err(code::UNKNOWN_NAME));
+    assert_eq!(code_of("absent/config.json"), Err(code::UNREADABLE));
 }
 
 #[test]
@@ -179,10 +176,10 @@ fn offers_are_read_only_when_they_are_asked_for_and_then_with_all_their_problems
     assert_eq!(
         found,
         [
-            (diagnostic::UNKNOWN_REFERENCE, "offer[0].accelerator"),
-            (diagnostic::MISSING_KEY, "offer[1].instance"),
-            (diagnostic::MISSING_KEY, "offer[2].spot"),
-            (diagnostic::WRONG_ID, "offer[3].instance"),
+            (code::UNKNOWN_REFERENCE, "offer[0].accelerator"),
+            (code::MISSING_KEY, "offer[1].instance"),
+            (code::MISSING_KEY, "offer[2].spot"),
+            (code::WRONG_ID, "offer[3].instance"),
         ]
     );
     assert_eq!(
