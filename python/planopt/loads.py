@@ -135,6 +135,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     doors_close: bool = False  # Whether nobody comes after them
     ttft_seconds: float | None = None  # Promised; so is what follows
     tpot_seconds: float | None = None
+    at: str | None = None  # Percentile, or mean, that both are judged at
 
 
 class Share(Struct, frozen=True, kw_only=True):
@@ -187,6 +188,8 @@ class Latencies(Struct, frozen=True, kw_only=True):
     slo_violation: SloViolation | None = None  # Of those that did not
     overloaded: bool = False
     users: int | None = None  # Who each wait for their answer
+    missed: dict[str, float] = {}
+    """Promises that were not kept, as multiples of them."""
     by: Literal["simulation", "estimate"] = "simulation"
 
     @property
@@ -250,6 +253,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     report: Latencies | None = None
     """None if the configuration does not work, or cannot keep up."""
+    missed: tuple[tuple[str, float], ...] = ()
     rejections: tuple[Rejection, ...] = ()
     sessions: SessionsKept | None = None
     transfer: Transfer | None = None
@@ -278,6 +282,7 @@ def outcome(
     report = msgspec.structs.replace(
         found.report,
         users=load.arrivals.users,
+        missed=dict(found.missed),
         kept=found.sessions,
         by="simulation" if door == "simulate_serving" else "estimate",
     )

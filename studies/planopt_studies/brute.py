@@ -23,7 +23,6 @@ from planopt.loads import Arrivals
 from planopt.planning.pipeline import Serving, answered
 from planopt.procurement.solver import Solver
 from planopt.serving.load import Trial, Tried
-from planopt.serving.question_types import PERCENTILES
 from planopt_studies.sixty import spoken
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class Enumeration:
         self.problem: Problem = read.problem
         self.catalog: Catalog = self.problem.counted(catalog)
         self.rate = self.problem.requests_per_second or 0.0
-        self.late = 1 - PERCENTILES[self.problem.percentile or "p95"]
+        self.late = 1 - float((self.problem.percentile or "p95")[1:]) / 100
 
     def bounds(self) -> Bounds:
         """Price every purchase, at the rates that are late and those that are good."""

@@ -24,7 +24,6 @@ from planopt.options import Asked, table
 from planopt.planning.pipeline import Serving
 from planopt.procurement.solver import Solver
 from planopt.serving.load import Trial, of_deployment, of_pools
-from planopt.serving.question_types import PERCENTILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,7 +256,7 @@ def late_share(command: str, plan: Plan) -> float | None:
     if problem.percentile is None:
         return None
     catalog = problem.counted(catalog)
-    allowed = 1 - PERCENTILES[problem.percentile]
+    allowed = 1 - float(problem.percentile[1:]) / 100
     late = 0.0
     for report in _runs(plan, catalog, problem):
         if report is None or report.overloaded or report.slo_violation is None:

@@ -20,7 +20,7 @@ from planopt.documents.explanations import Kind
 from planopt.options import Asked
 from planopt.planning.pipeline import Serving
 from planopt.planning.risk import HALVINGS, MOST_CERTAIN, served_to
-from planopt.planning.settle import missed, settled, simulated_build
+from planopt.planning.settle import settled, simulated_build
 from planopt.procurement.solver import Solver
 from planopt_reference import certainty, verify_plan
 
@@ -224,7 +224,7 @@ def test_a_kind_may_be_as_slow_as_a_run_shows_to_hold_and_hardly_more() -> None:
 
         def late(longer: float) -> dict[str, float]:
             slower = question.about(slower={card: longer})
-            return missed(question.problem, simulated_build(slower, chosen))
+            return simulated_build(slower, chosen).missed
 
         least = confidence.chance(kind, 1.0)
         step = (MOST_CERTAIN - least) / 2**HALVINGS

@@ -9,20 +9,16 @@ from msgspec.structs import replace
 
 import planopt
 from planopt.catalog.open import open_catalog
-from planopt.documents.evaluation import Percentiles, ServingEvaluation, UnderLoad
 from planopt.options import Asked
 from planopt.planning import settle
 from planopt.planning.pipeline import Serving, missing
 from planopt.planning.pools import better_of
-from planopt.planning.settle import missed
 from planopt.procurement.solver import Solver
 from planopt.serving.load import Trial, of_deployment
 from planopt.units import MICRO_USD
 
 if TYPE_CHECKING:
     from planopt.documents.evaluation import Deployment
-    from planopt.serving.build import Build
-    from planopt.serving.question_types import Problem
 
 MOST_LATE = 0.05
 """Of a promise at the 95th percentile."""
@@ -204,47 +200,10 @@ def test_what_holds_at_a_slower_promise_is_not_paid_twice() -> None:
     assert prices[0] == prices[1]
 
 
-class _Asked:
-    percentile = "p95"
-    ttft_seconds = 1.0
-    target = 20.0
-
-
-class _Built:
-    def __init__(self, **load: Any) -> None:
-        evaluation = ServingEvaluation(
-            feasible=True,
-            ttft_seconds=Percentiles(p95=0.99),
-            tpot_seconds=Percentiles(p95=0.06),
-            under_load=UnderLoad(**load),
-        )
-        self.deployments = (type("Deployment", (), {"evaluation": evaluation})(),)
-
-
-def _missed(**load: Any) -> dict[str, float]:
-    problem: Problem = _Asked()  # type: ignore[assignment]
-    build: Build = _Built(**load)  # type: ignore[assignment]
-    return missed(problem, build)
-
-
-def test_a_promise_is_missed_by_its_share_of_late_requests() -> None:
-    assert _missed(ttft_slo_violation=0.05, tpot_slo_violation=0.05) == {}
-    # Within the percentile, but not with confidence.
-    assert _missed(ttft_slo_violation=0.051, tpot_slo_violation=0.0) == {"TTFT": 0.99}
-    assert _missed(ttft_slo_violation=0.0, tpot_slo_violation=0.2) == {
-        "TPOT": pytest.approx(1.2)
-    }
-
-
 def test_what_is_missed_is_told_as_it_is() -> None:
     assert missing("p95", {"TTFT": 1.2}) == "TTFT at p95 is 20% longer than promised"
     # No percentage of what is within its promise, and not surely.
     assert "%" not in missing("p95", {"TTFT": 0.99})
-
-
-def test_a_line_that_grows_keeps_no_promise() -> None:
-    found = _missed(ttft_slo_violation=0.0, tpot_slo_violation=0.0, overloaded=True)
-    assert set(found) == {"TTFT", "TPOT"}
 
 
 def test_what_all_users_are_too_many_for_is_looked_at_once() -> None:

@@ -51,7 +51,7 @@ from planopt.planning.sensitivity import (
     steps,
     uncertainty,
 )
-from planopt.planning.settle import Choice, missed, settled
+from planopt.planning.settle import Choice, settled
 from planopt.planning.space import space
 from planopt.planning.unlike import or_chain
 from planopt.planning.warnings import flipped, run_warnings, serving_warnings
@@ -234,7 +234,7 @@ class Serving:
         self, question: ServingQuestion, purchase: Purchase, chosen: Build
     ) -> Plan:
         """Put a purchase into a plan, without what needs further questions."""
-        if violations := missed(question.problem, chosen):
+        if violations := chosen.missed:
             return _none_holds(question, purchase, chosen, violations)
         hourly = question.problem.hourly
         simulations, requests = question.simulated
@@ -324,8 +324,7 @@ class Serving:
             question.first_cap_usd = reach
         search_together([*questions, *beside])
         choices = self._of_like_cards([(each, each.buy()) for each in questions])
-        held = zip(questions, choices, strict=True)
-        return [_if_held(question, choice) for question, choice in held]
+        return [*map(_if_held, choices)]
 
     def infeasible(self, question: ServingQuestion, purchase: Purchase) -> Plan:
         """Say why there is no plan, and what is nearest to one."""
@@ -340,11 +339,11 @@ class Serving:
         )
 
 
-def _if_held(question: ServingQuestion, choice: Choice | None) -> Build | None:
+def _if_held(choice: Choice | None) -> Build | None:
     """Return what is chosen, where it was found in time and keeps its promises."""
     if choice is None or choice.purchase.why == "time":
         return None
-    return None if missed(question.problem, choice.build) else choice.build
+    return None if choice.build.missed else choice.build
 
 
 def _none_holds(

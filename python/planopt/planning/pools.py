@@ -19,7 +19,7 @@ from planopt.catalog.open import DEFAULT_ASSUMPTIONS, Catalog
 from planopt.documents.evaluation import Disaggregated, UnderLoad
 from planopt.money import at_load, price_of_an_hourly_dollar
 from planopt.planning.question import MUCH_DEARER, ServingQuestion
-from planopt.planning.settle import ATTEMPTS, Choice, missed, narrower, simulated_build
+from planopt.planning.settle import ATTEMPTS, Choice, narrower, simulated_build
 from planopt.price_sources import sourced
 from planopt.procurement.problem import Purchase
 from planopt.serving.build import NO_POOLS, Build, TwoPools
@@ -86,14 +86,14 @@ def two_pools(question: ServingQuestion, chosen: Build | None = None) -> TwoPool
         build, violations = found.build, {}
         if not found.is_left:
             build = simulated_build(asked, build)
-            violations = missed(asked.problem, build)
+            violations = build.missed
         # What costs more is not bought, however well it does: it is told beside.
         is_cheaper = chosen is None or _money(build, problem) < _money(chosen, problem)
         is_worth_it = is_cheaper or problem.objective != "cheapest"
         if found.is_left or (is_worth_it and not violations):
             final = Trial(FINAL_REQUESTS, FINAL_SEED)
             build = simulated_build(asked, build, final)
-            violations = missed(asked.problem, build)
+            violations = build.missed
         told = _told(question.catalog, found.best, build, in_time=not violations)
         best = best._replace(told=told, build=None if violations else build)
         if not violations or not question.seconds_left:
@@ -137,7 +137,7 @@ def better_of(
     question: ServingQuestion, choice: Choice | None
 ) -> tuple[Choice | None, TwoPools]:
     """Return the better of what was chosen and of two pools, and the latter."""
-    is_late = choice is not None and missed(question.problem, choice.build)
+    is_late = choice is not None and choice.build.missed
     held = None if is_late else choice
     two = two_pools(question, held.build if held else None)
     if two.build is None or (held and not beats(two.build, held)):

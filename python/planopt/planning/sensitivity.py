@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct, convert, structs
 
@@ -85,18 +85,17 @@ class _Sessions(Struct):
 # --- Of serving -----------------------------------------------------------------------
 
 
-class Nearby(NamedTuple):
-    """Questions that may be answered otherwise, by how their change is typed."""
-
-    networks: dict[str, ServingQuestion]
-    """Over networks one step slower and faster: what they buy is to keep promises."""
-    others: dict[str, ServingQuestion]
+_Asked: TypeAlias = "dict[str, ServingQuestion]"
+"""Questions by how their change is typed."""
 
 
-def nearby(question: ServingQuestion, chosen: Build) -> Nearby:
-    """Ask what may flip the choice, where that does not take as long again."""
+def nearby(question: ServingQuestion, chosen: Build) -> tuple[_Asked, _Asked]:
+    """Ask what may flip the choice, where that does not take as long again.
+
+    First over networks one step slower and faster: what these buy is to be held.
+    """
     if question.is_wide:
-        return Nearby({}, {})
+        return {}, {}
     networks = dict(_other_networks(question, chosen.facts.networks_beside))
     edits = {
         **_higher_target(question.problem, chosen),
@@ -105,10 +104,8 @@ def nearby(question: ServingQuestion, chosen: Build) -> Nearby:
     }
     asked = question.edited_each([*networks.values(), *edits.values()])
     others = (each.near(chosen) for each in asked[len(networks) :])
-    return Nearby(
-        dict(zip(networks, asked, strict=False)),
-        dict(zip(edits, others, strict=True)),
-    )
+    over = zip(networks, asked, strict=False)
+    return dict(over), dict(zip(edits, others, strict=True))
 
 
 def sensitivities(

@@ -25,7 +25,7 @@ from planopt.procurement.problem import Purchase, Summary, check, offer
 from planopt.procurement.purchase import buy
 from planopt.serving.build import Build, for_users, has_errors
 from planopt.serving.load import USUAL, Trial, Tried, of_deployment, of_pools
-from planopt.serving.question_types import MEAN, PERCENTILES, Problem
+from planopt.serving.question_types import Problem
 from planopt.serving.search import Aim, parts_of
 from planopt.units import MICRO_USD
 
@@ -170,7 +170,7 @@ def _as_settled(
         # The closed form may know one that nobody had the time to look at.
         other = _unproven(question, purchase, answer.bound)
         is_cheaper = other and other.build.price_usd * MICRO_USD < value
-        if other and is_cheaper and not missed(problem, other.build):
+        if other and is_cheaper and not other.build.missed:
             return other
     check(chosen.broken)
     ran = zip(chosen.deployments, answer.runs, strict=True)
@@ -254,7 +254,7 @@ def held(question: ServingQuestion) -> Build | None:
     if question.problem.percentile is None:
         return question.best()
     choice = _unproven(question, question.buy())
-    if choice is None or missed(question.problem, choice.build):
+    if choice is None or choice.build.missed:
         return None
     return choice.build
 
@@ -271,8 +271,8 @@ def _unproven(
         return None
     choice = judged(Choice(question, purchase, bought))
     while question.seconds_left:
-        violations = missed(question.problem, choice.build)
-        other = _more_carefully(choice, violations) if violations else None
+        late = choice.build.missed
+        other = _more_carefully(choice) if late else None
         if other is None:
             break
         choice = judged(other)
@@ -283,9 +283,9 @@ def _unproven(
     return choice._replace(purchase=_bounded(feasible, question.problem, price, bound))
 
 
-def _more_carefully(choice: Choice, violations: Mapping[str, float]) -> Choice | None:
+def _more_carefully(choice: Choice) -> Choice | None:
     """Ask for the same with less of the promised times for the closed form."""
-    margins = narrower(choice.question.problem, violations)
+    margins = narrower(choice.question.problem, choice.build.missed)
     question = choice.question.about(**margins).near(choice.build)
     question.is_told = choice.question.is_told
     purchase = question.buy()
@@ -307,8 +307,8 @@ def judged(choice: Choice) -> Choice:
     """Simulate a choice: shortly, and where that holds for as long as a plan needs."""
     question, chosen = choice.question, choice.build
     shortly = simulated_build(question, chosen)
-    is_late = missed(question.problem, shortly)
-    return choice._replace(build=shortly if is_late else _finally(question, chosen))
+    build = shortly if shortly.missed else _finally(question, chosen)
+    return choice._replace(build=build)
 
 
 def _finally(question: ServingQuestion, chosen: Build) -> Build:
@@ -321,38 +321,38 @@ def simulated_build(
 ) -> Build:
     """Put simulated latencies into the deployments of a build."""
     asked = question.catalog, question.problem
-    if chosen.transfer is not None:
-        came = trial.of(*asked, of_pools(question.problem, chosen))
-        # What came of the whole load is told of the pool that answers.
-        deployments = [
-            each if each.role == "prefill" else _with(each, came)
-            for each in chosen.deployments
-        ]
-        return with_changes(chosen, deployments=tuple(deployments))
-    runs = _loaded(question.problem, chosen)
-    deployments = [_with(each, trial.of(*asked, run)) for each, run in runs]
-    return with_changes(chosen, deployments=tuple(deployments))
+    loaded = _loaded(question.problem, chosen)
+    runs = [(each, trial.of(*asked, run)) for each, run in loaded]
+    missed: dict[str, float] = {}
+    for _, came in runs:
+        for name, times in came.missed.items() if came else ():
+            missed[name] = max(missed.get(name, 0.0), times)
+    deployments = tuple(_with(*run) for run in runs)
+    return with_changes(chosen, deployments=deployments, missed=missed)
 
 
 def _loaded(
     problem: Problem, chosen: Build
 ) -> Iterator[tuple[Deployment, Tried | None]]:
-    """Put its share of a question's load on each deployment of a build."""
+    """Put its share of a question's load on each deployment of a build.
+
+    What comes of the whole load on two pools is told of the one that answers.
+    """
     places = sum(each.users for each in chosen.deployments)
     for each in chosen.deployments:
-        yield each, of_deployment(problem, each, each.users / places)
+        if chosen.transfer is None:
+            yield each, of_deployment(problem, each, each.users / places)
+        else:
+            yield each, of_pools(problem, chosen) if each.role == "decode" else None
 
 
 def runs_on(
     question: ServingQuestion, chosen: Build, accelerator: str
 ) -> Iterator[Tried]:
     """Name what is run of a build's deployments on an accelerator, as is judged."""
-    if chosen.transfer is not None:
-        runs = [of_pools(question.problem, chosen)]
-    else:
-        loaded = _loaded(question.problem, chosen)
-        runs = [run for each, run in loaded if accelerator in each.cards]
-    return filter(None, runs)
+    for each, run in _loaded(question.problem, chosen):
+        if run and (chosen.transfer or accelerator in each.cards):
+            yield run
 
 
 def _with(deployment: Deployment, latencies: Latencies | None) -> Deployment:
@@ -366,32 +366,3 @@ def _with(deployment: Deployment, latencies: Latencies | None) -> Deployment:
         under_load=latencies.under_load,
     )
     return with_changes(deployment, evaluation=evaluation)
-
-
-def missed(problem: Problem, build: Build) -> dict[str, float]:
-    """Name each promised latency that a build does not keep, as a multiple of it.
-
-    It is kept if no more requests than it leaves out are late, or if their mean is not.
-    """
-    if problem.percentile is None:
-        return {}
-    allowed = 1 - PERCENTILES.get(problem.percentile, 1.0)
-    found: dict[str, float] = {}
-    for each in (deployment.evaluation for deployment in build.deployments):
-        load = each.under_load
-        if load is None:
-            continue
-        tpot = 1 / problem.target if problem.target else None
-        ttft = problem.ttft_seconds
-        for name, most, came, late in (
-            ("TTFT", ttft, each.ttft_seconds, load.ttft_slo_violation),
-            ("TPOT", tpot, each.tpot_seconds, load.tpot_slo_violation),
-        ):
-            if most is None:
-                continue
-            times = (getattr(came, problem.percentile) or 0.0) / most
-            is_mean = problem.percentile == MEAN
-            in_time = times <= 1 if is_mean else (late or 0.0) <= allowed
-            if not in_time or load.overloaded:
-                found[name] = max(found.get(name, 0.0), times)
-    return found

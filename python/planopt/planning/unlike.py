@@ -19,7 +19,7 @@ from planopt.documents.evaluation import (
 from planopt.documents.homes import Chains, NeighboursPlan
 from planopt.documents.parts import Candidate, Cost, Hardware
 from planopt.money import at_load, parts
-from planopt.planning.settle import Choice, judged, missed
+from planopt.planning.settle import Choice, judged
 from planopt.procurement.problem import Purchase
 from planopt.serving.build import Build, Facts
 from planopt.units import HOURS_PER_YEAR, MICRO_USD, WATTS_PER_KILOWATT
@@ -83,7 +83,7 @@ def or_chain(
     there = _stocked(question)
     if len(there) < 2 or question.seconds_left <= 0:
         return like
-    held = like is not None and not missed(question.problem, like.build)
+    held = like is not None and not like.build.missed
     most = question.problem.budget_usd
     below = math.inf if most is None else math.nextafter(most, math.inf)
     if like is not None and held:
@@ -187,7 +187,7 @@ def _held(question: ServingQuestion, plan: NeighboursPlan) -> Build | None:
     if problem.percentile is None:
         return build
     choice = judged(Choice(question, Purchase(status="feasible"), build))
-    return None if missed(problem, choice.build) else choice.build
+    return None if choice.build.missed else choice.build
 
 
 def _built(question: ServingQuestion, plan: NeighboursPlan, chain: Chains) -> Build:

@@ -51,6 +51,8 @@ class Build(Struct, frozen=True, kw_only=True):
     """The build in a line: accelerators, hosts, network, layout."""
     broken: tuple[Broken, ...] = ()
     """Limits that it breaks."""
+    missed: dict[str, float] = {}
+    """Promised latencies that its simulations do not keep, as multiples of them."""
     failures: tuple[Outlasted, ...] = ()
     tokens_per_second_left: float
     """Tokens of all after the worst of them."""

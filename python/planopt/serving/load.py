@@ -183,6 +183,7 @@ class Trial(NamedTuple):
             seed=self.seed,
             ttft_seconds=problem.ttft_seconds,
             tpot_seconds=1 / problem.target if problem.target else None,
+            at=problem.percentile,
         )
 
 
@@ -205,14 +206,8 @@ def held_to(
         question(SIMULATE, request(*each, USUAL.run(problem, each.load)))
         for each in tried
     ]
-    asked = {
-        "runs": runs,
-        "at": problem.percentile,
-        "accelerator": accelerator,
-        "slower": slower,
-        "seconds": seconds,
-    }
-    return catalog.native.held_to(written(asked))
+    longer = {"accelerator": accelerator, "slower": slower, "seconds": seconds}
+    return catalog.native.held_to(written({"runs": runs, **longer}))
 
 
 def of_deployment(

@@ -9,11 +9,6 @@ from msgspec import structs
 from planopt.loads import Arrivals, Load, Sizes
 from planopt.market import Market
 
-PERCENTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles that latencies can be judged at, as shares."""
-MEAN = "mean"
-"""What they can be judged by else."""
-
 Goal = Literal["cheapest", "throughput", "cost-per-token", "latency"]
 
 

@@ -559,9 +559,9 @@ impl Catalog {
     /// Parameters
     /// ----------
     /// request : bytes
-    ///     JSON: the `runs`, each as of `simulate_serving`; what of latencies is judged, `at`; whose
-    ///     steps are longer, the `accelerator`, and how many times, `slower`, the shortest first; what
-    ///     `seconds` it may take, after which it is None.
+    ///     JSON: the `runs`, each as of `simulate_serving`; whose steps are longer, the `accelerator`,
+    ///     and how many times, `slower`, the shortest first; what `seconds` it may take, after which it
+    ///     is None.
     fn held_to(&self, py: Python<'_>, request: &[u8]) -> PyResult<Option<usize>> {
         let request: request::HeldTo = question(py, request)?;
         let held = self.long(py, SIMULATIONS, Some(request.seconds), |course| {

@@ -14,6 +14,8 @@ pub struct SimulationAnswer {
     pub rejections: Vec<RejectionAnswer>,
     /// Latencies and rates, if it does.
     pub report: Option<LoadReport>,
+    /// Promises that were not kept, as multiples of them.
+    pub missed: Vec<(&'static str, f64)>,
     /// What sessions keep in the cache, where the load is of these.
     pub sessions: Option<SessionsKept>,
     /// Limits of an engine, and of the one that answers where that is another.

@@ -105,6 +105,8 @@ pub struct RunRequest {
     pub ttft_seconds: Option<f64>,
     /// Time per output token, at most.
     pub tpot_seconds: Option<f64>,
+    /// What of both is judged, if anything is.
+    pub at: Option<Statistic>,
     /// Share of requests that may break either, where nothing else is asked.
     #[serde(skip)]
     pub most_late: Option<f64>,
@@ -190,6 +192,7 @@ pub fn simulate_serving(
         Ok(report) => SimulationAnswer {
             feasible: true,
             rejections: Vec::new(),
+            missed: request.run.missed(&report),
             report: Some(report),
             sessions,
             engines: engines.into_iter().map(EngineAnswer::from).collect(),
@@ -208,8 +211,6 @@ pub fn simulate_serving(
 pub struct HeldTo {
     /// Loads with what is promised, each on a configuration that works.
     pub runs: Vec<SimulateServing>,
-    /// What of their latencies is judged.
-    pub at: Statistic,
     /// Whose steps take longer.
     pub accelerator: String,
     /// How many times longer, the shortest first.
@@ -227,9 +228,9 @@ pub fn held_to(
 ) -> Result<Option<usize>, Vec<Diagnostic>> {
     let mut runs = request.runs.clone();
     for run in &mut runs {
-        run.run.most_late = match request.at {
-            Statistic::Percentile(share) => Some(1.0 - share),
-            Statistic::Mean => None,
+        run.run.most_late = match run.run.at {
+            Some(Statistic::Percentile(share)) => Some(1.0 - share),
+            Some(Statistic::Mean) | None => None,
         };
     }
     let (mut held, mut beyond) = (0, request.slower.len());
@@ -242,9 +243,8 @@ pub fn held_to(
                 let longer = (request.accelerator.clone(), request.slower[middle]);
                 engine.slower.extend([longer]);
             }
-            let report = simulate_serving(catalog, run, stop)?.report;
             // What cannot be is known from elsewhere.
-            keeps &= report.is_none_or(|report| run.run.is_kept(&report, request.at));
+            keeps &= simulate_serving(catalog, run, stop)?.missed.is_empty();
         }
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -259,22 +259,26 @@ pub fn held_to(
 }
 
 impl RunRequest {
-    /// Whether a report keeps what is promised: no more are late than may be, for certain, or the mean is
-    /// not.
-    fn is_kept(&self, report: &LoadReport, at: Statistic) -> bool {
+    /// The promises that a report does not keep, as multiples of them: more are late than may be, or that
+    /// is not certain, or the mean is.
+    fn missed(&self, report: &LoadReport) -> Vec<(&'static str, f64)> {
         let late = report.slo_violation;
         let each = [
-            (self.ttft_seconds, report.ttft_seconds, late.ttft),
-            (self.tpot_seconds, report.tpot_seconds, late.tpot),
+            ("TTFT", self.ttft_seconds, report.ttft_seconds, late.ttft),
+            ("TPOT", self.tpot_seconds, report.tpot_seconds, late.tpot),
         ];
-        each.into_iter().all(|(most, came, late)| match (most, at) {
-            (None, _) => true,
-            _ if report.overloaded => false,
-            (Some(most), Statistic::Mean) => came.mean / most <= 1.0,
-            (Some(_), Statistic::Percentile(share)) => {
-                late.mean + CONFIDENCE_95 * late.error <= 1.0 - share
-            }
-        })
+        let judged = each.into_iter().filter_map(|(name, most, came, late)| {
+            let at = self.at?;
+            let times = came.at(at) / most?;
+            let is_kept = match at {
+                Statistic::Mean => times <= 1.0,
+                Statistic::Percentile(share) => {
+                    late.mean + CONFIDENCE_95 * late.error <= 1.0 - share
+                }
+            };
+            (report.overloaded || !is_kept).then_some((name, times))
+        });
+        judged.collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::limits::TIERS;
 use super::window::Rates;
+use crate::load::Statistic;
 use crate::quantity::real;
 use serde::Serialize;
 
@@ -25,6 +26,24 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// What it is in the mean, or by the percentile that is told nearest to one.
+    pub fn at(&self, statistic: Statistic) -> f64 {
+        let Statistic::Percentile(share) = statistic else {
+            return self.mean;
+        };
+        let told = [
+            (0.5, self.p50),
+            (0.9, self.p90),
+            (0.95, self.p95),
+            (0.99, self.p99),
+        ];
+        let apart = |(at, _): &(f64, f64)| (at - share).abs();
+        let nearest = told
+            .into_iter()
+            .min_by(|one, other| apart(one).total_cmp(&apart(other)));
+        nearest.map_or(self.mean, |(_, seconds)| seconds)
+    }
+
     /// Its mean, with the standard error of its batches.
     pub fn of_all(&self) -> Share {
         Share {
