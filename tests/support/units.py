@@ -63,22 +63,20 @@ class Unit:
         switch = self.switch or ""
         return self.stock, self.accelerators, self.host, self.hosts, switch
 
-    def said(self) -> dict[str, Any]:
+    def said(self) -> tuple[dict[str, Any], str, dict[str, Any]]:
         figures = (
-            *("stock", "price_micro_usd", "capital_micro_usd", "usd_per_hour"),
+            *("price_micro_usd", "capital_micro_usd", "usd_per_hour"),
             *("power_watts", "rack_units", "replicas", "users", "tokens_per_second"),
             "tokens_per_second_per_user",
         )
-        return {
-            "system": {
-                "accelerator": self.stock,
-                "accelerators": self.accelerators,
-                "host": self.host,
-                "hosts": self.hosts,
-                "switch": self.switch,
-            },
-            **{name: getattr(self, name) for name in figures},
+        system = {
+            "accelerator": self.stock,
+            "accelerators": self.accelerators,
+            "host": self.host,
+            "hosts": self.hosts,
+            "switch": self.switch,
         }
+        return system, self.stock, {name: getattr(self, name) for name in figures}
 
 
 def rows(units: Sequence[Unit]) -> Rows:

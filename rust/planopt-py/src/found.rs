@@ -32,7 +32,7 @@ impl Rows {
     /// Parameters
     /// ----------
     /// rows : bytes
-    ///     JSON: a list of rows with their hardware.
+    ///     JSON: of each its hardware, what its accelerators are taken from, and its figures.
     #[staticmethod]
     fn said(rows: &[u8]) -> PyResult<Self> {
         Ok(Self {

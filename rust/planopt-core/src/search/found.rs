@@ -1,7 +1,8 @@
 //! What searches find, kept.
 
+use super::result::{Nearest, SearchResult};
 use super::rows::{Filling, Interned, Row, Rows, SystemNames};
-use super::serving::{FoundUnit, Nearest, SearchResult, Tally};
+use super::serving::FoundUnit;
 use super::trained::Trained;
 use crate::catalog::{Assumptions, Catalog};
 use crate::load::serving::Question;
@@ -59,31 +60,12 @@ pub struct Summary {
 }
 
 impl Summary {
-    fn add(&mut self, result: &SearchResult) {
+    fn add<T>(&mut self, result: &SearchResult<T>) {
         self.covered += result.covered;
         self.evaluated += result.evaluated;
-        let Tally {
-            format,
-            memory,
-            target,
-            ttft,
-            price,
-        } = result.rejected;
-        for (reason, count) in [
-            ("format", format),
-            ("memory", memory),
-            ("target", target),
-            ("ttft", ttft),
-            ("price", price),
-        ] {
-            if count > 0 {
-                let known = self
-                    .rejected
-                    .get(reason)
-                    .and_then(serde_json::Value::as_u64);
-                let sum = known.unwrap_or(0) + count;
-                self.rejected.insert(reason.to_owned(), sum.into());
-            }
+        for (reason, count) in result.rejected.counts() {
+            let sum = self.rejected.entry(reason).or_insert(0.into());
+            *sum = (sum.as_u64().unwrap_or(0) + count).into();
         }
         self.nearest.absorb(result.nearest);
         self.is_cut_by_price |= result.is_cut_by_price;
@@ -148,13 +130,13 @@ impl Finding {
     pub(crate) fn take(
         &mut self,
         part: Part,
-        result: &SearchResult,
+        result: &SearchResult<FoundUnit>,
         reduces_over_pcie: bool,
         hourly: bool,
     ) {
         let place = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
         let weights = part.question.formats.weights.name();
-        for found in &result.units {
+        for found in &result.found {
             self.push(found, place, weights, hourly);
         }
         self.keep(part, reduces_over_pcie);
@@ -168,7 +150,7 @@ impl Finding {
     }
 
     /// Counts what a search looked at.
-    pub(crate) fn add(&mut self, result: &SearchResult) {
+    pub(crate) fn add<T>(&mut self, result: &SearchResult<T>) {
         self.summary.add(result);
     }
 
@@ -182,20 +164,12 @@ impl Finding {
             replicas: unit.replicas,
             ..Layout::staged(placement.degrees, placement.pp)
         };
-        let laid = Laid { layout, part };
-        let rent = hardware.host.rent;
         let system = SystemNames {
-            accelerator: hardware.accelerator.id.clone(),
-            accelerators: unit.accelerators_bought(),
-            host: hardware.host.id.clone(),
-            hosts: unit.hosts(),
-            network: hardware.network.map(|(network, _)| network.id.clone()),
-            nics_per_host: hardware.network.map_or(0, |(_, nics)| nics),
             switch: unit.switch.map(|share| share.switch.id.clone()),
-            terms: rent.map(|rent| rent.terms.name()),
             weights: Some(weights.to_owned()),
-            owned: unit.owned(),
+            ..SystemNames::of(&hardware, unit.accelerators_bought(), unit.hosts())
         };
+        let rent = hardware.host.rent;
         let (price, capital) = match (hourly, rent) {
             (false, _) => (found.price, MicroUsd::ZERO),
             (true, None) => (hour(found.usd_per_hour), found.price),
@@ -211,8 +185,6 @@ impl Finding {
             model
         };
         let row = Row {
-            system: 0,
-            layout: self.interned.place(laid, &mut self.layouts),
             price_micro_usd: price.0,
             capital_micro_usd: capital.0,
             usd_per_hour: found.usd_per_hour,
@@ -225,19 +197,32 @@ impl Finding {
             goodput: rent.map_or(1.0, |rent| rent.goodput),
             switch_port_blocks: unit.port_blocks(),
             is_build: found.is_build,
+            ..Row::default()
         };
-        self.filling.push(system, stock, row);
+        self.put(Laid { layout, part }, system, stock, row);
+    }
+
+    /// Takes in a row; its accelerators are taken from `stock`.
+    pub(super) fn put(&mut self, laid: Laid, system: SystemNames, stock: &str, row: Row) {
+        let layout = self.interned.place(laid, &mut self.layouts);
+        self.filling.push(system, stock, Row { layout, ..row });
     }
 
     /// All of it.
     pub(crate) fn done(mut self, catalog: Arc<Catalog>) -> Found {
+        let parts = std::mem::take(&mut self.parts);
+        self.of(catalog, Work::Serving(parts))
+    }
+
+    /// All of it, as what is bought for some work.
+    pub(super) fn of(mut self, catalog: Arc<Catalog>, work: Work) -> Found {
         let rows = self.filling.done();
         self.summary.rows = rows.len();
         Found {
             catalog,
             rows: Arc::new(rows),
             layouts: self.layouts,
-            work: Work::Serving(self.parts),
+            work,
             summary: self.summary,
         }
     }

@@ -1,7 +1,7 @@
 //! What a search found, with names, as columns of one length.
 
 use super::found::{Found, Part, Work};
-use super::rows::SystemNames;
+use super::rows::{Columns, SystemNames};
 use super::trained::Trained;
 use crate::parallel::{Layout, Zero};
 use serde::Serialize;
@@ -21,24 +21,14 @@ pub struct Listed<'f> {
     pub network: Vec<Option<&'f str>>,
     pub nics_per_host: Vec<u32>,
     pub switch: Vec<Option<&'f str>>,
-    pub switch_port_blocks: &'f [u32],
     pub tp: Vec<u32>,
     pub cp: Vec<u32>,
     pub dp: Vec<u32>,
     pub ep: Vec<u32>,
     pub pp: Vec<u32>,
     pub batch: Vec<u32>,
-    pub goodput: &'f [f64],
-    pub is_build: &'f [bool],
-    pub replicas: &'f [u32],
-    pub users: &'f [u64],
-    pub tokens_per_second_per_user: &'f [f64],
-    pub tokens_per_second: &'f [f64],
-    pub price_micro_usd: &'f [i64],
-    pub capital_micro_usd: &'f [i64],
-    pub usd_per_hour: &'f [f64],
-    pub power_watts: &'f [f64],
-    pub rack_units: &'f [f64],
+    #[serde(flatten)]
+    pub columns: &'f Columns,
     #[serde(flatten)]
     pub work: ListedWork<'f>,
 }
@@ -77,24 +67,13 @@ impl Found {
             network: named().map(|own| own.network.as_deref()).collect(),
             nics_per_host: count(|own| own.nics_per_host),
             switch: named().map(|own| own.switch.as_deref()).collect(),
-            switch_port_blocks: &rows.columns.switch_port_blocks,
             tp: degree(|layout| layout.tp),
             cp: degree(|layout| layout.cp),
             dp: degree(|layout| layout.dp),
             ep: degree(|layout| layout.ep),
             pp: degree(|layout| layout.pp),
             batch: degree(|layout| layout.batch),
-            goodput: &rows.columns.goodput,
-            is_build: &rows.columns.is_build,
-            replicas: &rows.columns.replicas,
-            users: &rows.columns.users,
-            tokens_per_second_per_user: &rows.columns.tokens_per_second_per_user,
-            tokens_per_second: &rows.columns.tokens_per_second,
-            price_micro_usd: &rows.columns.price_micro_usd,
-            capital_micro_usd: &rows.columns.capital_micro_usd,
-            usd_per_hour: &rows.columns.usd_per_hour,
-            power_watts: &rows.columns.power_watts,
-            rack_units: &rows.columns.rack_units,
+            columns: &rows.columns,
             work: match &self.work {
                 Work::Serving(parts) => self.units(parts),
                 Work::Training(trained) => self.runs(trained),

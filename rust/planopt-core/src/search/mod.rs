@@ -11,6 +11,7 @@ mod mix;
 mod neighbours;
 mod offer;
 mod redundancy;
+mod result;
 mod rows;
 mod runs;
 mod serving;
@@ -30,15 +31,15 @@ pub use self::mix::{
 pub use self::neighbours::{ChainStage, FoundChain, Neighbour, NeighbourSearch};
 pub use self::offer::{Demanded, Offer, OfferedFailure, OfferedNeed};
 pub use self::redundancy::{Domain, Outlasted, Redundancy};
-pub use self::rows::{Columns, Described, Resources, Row, Rows, Said, SystemNames, Values};
+pub use self::result::{Nearest, SearchResult, Tally};
+pub use self::rows::{Columns, Described, Resources, Row, Rows, SystemNames, Values};
 pub use self::serving::{
     Aim, BatchPolicy, Bought, Buyer, Demand, Ended, EvaluatedUnit, FoundPool, FoundPools,
-    FoundUnit, Goal, Kept, KeptPart, LatencyGoal, Nearest, PoolsAim, PoolsDemand, PoolsRequest,
-    PoolsResult, Ran, Rated, SearchResult, Settled, SettledPart, Settling, Tally, all_layouts,
-    columns, context_ranks, fastest_layout, search, search_pools, settle,
+    FoundUnit, Goal, Kept, KeptPart, LatencyGoal, PoolsAim, PoolsDemand, PoolsRequest, PoolsResult,
+    Ran, Rated, Settled, SettledPart, Settling, all_layouts, columns, context_ranks,
+    fastest_layout, search, search_pools, settle,
 };
 pub use self::trained::Trained;
 pub use self::training::{
     FoundCluster, Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch,
-    TrainingSearchResult, TrainingTally,
 };

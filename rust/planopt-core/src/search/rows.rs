@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hardware::{HardwareSpec, Owned};
+use crate::hardware::{Hardware, HardwareSpec, Owned};
 
 /// A column by its name: what it is of, and in which unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -49,11 +49,12 @@ values!(U32 of u32, U64 of u64, I64 of i64, F64 of f64, Bool of bool);
 macro_rules! rows {
     ($($name:ident: $cell:ty, $unit:literal, $doc:literal;)+) => {
         /// One of the things that can be bought.
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug, Default, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
         pub struct Row { $(#[doc = $doc] pub $name: $cell,)+ }
 
         /// The columns, all of one length.
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug, Default, Serialize)]
         pub struct Columns { $(#[doc = $doc] pub $name: Vec<$cell>,)+ }
 
         impl Columns {
@@ -136,6 +137,22 @@ pub struct SystemNames {
 }
 
 impl SystemNames {
+    /// Of so many accelerators and hosts.
+    pub(super) fn of(hardware: &Hardware, accelerators: u32, hosts: u32) -> Self {
+        Self {
+            accelerator: hardware.accelerator.id.clone(),
+            accelerators,
+            host: hardware.host.id.clone(),
+            hosts,
+            network: hardware.network.map(|(network, _)| network.id.clone()),
+            nics_per_host: hardware.network.map_or(0, |(_, nics)| nics),
+            switch: None,
+            terms: hardware.host.rent.map(|rent| rent.terms.name()),
+            weights: None,
+            owned: hardware.owned.within(accelerators, hosts),
+        }
+    }
+
     /// What it is, to be looked up.
     pub(crate) fn hardware(&self) -> HardwareSpec {
         HardwareSpec {
@@ -308,57 +325,13 @@ impl Filling {
     }
 }
 
-/// A row that nobody searched for, as somebody says it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Said {
-    /// Its hardware.
-    pub system: SystemNames,
-    /// What its accelerators are taken from.
-    pub stock: String,
-    /// Price.
-    pub price_micro_usd: i64,
-    /// Purchase money, where the price is that of an hour.
-    #[serde(default)]
-    pub capital_micro_usd: i64,
-    /// Running cost with depreciation.
-    pub usd_per_hour: f64,
-    /// Draw at work.
-    pub power_watts: f64,
-    /// Height in racks.
-    pub rack_units: f64,
-    /// Replicas of the model in it.
-    pub replicas: u32,
-    /// Users of all its replicas together.
-    pub users: u64,
-    /// Tokens of all its replicas together.
-    pub tokens_per_second: f64,
-    /// Speed of each user.
-    pub tokens_per_second_per_user: f64,
-}
-
 impl Rows {
-    /// Rows as somebody says them.
-    pub fn said(rows: Vec<Said>) -> Self {
+    /// Rows that nobody searched for: the hardware of each, what its accelerators are taken from, and
+    /// its figures.
+    pub fn said(rows: Vec<(SystemNames, String, Row)>) -> Self {
         let mut filling = Filling::default();
-        for said in rows {
-            let row = Row {
-                system: 0,
-                layout: 0,
-                price_micro_usd: said.price_micro_usd,
-                capital_micro_usd: said.capital_micro_usd,
-                usd_per_hour: said.usd_per_hour,
-                power_watts: said.power_watts,
-                rack_units: said.rack_units,
-                replicas: said.replicas,
-                users: said.users,
-                tokens_per_second: said.tokens_per_second,
-                tokens_per_second_per_user: said.tokens_per_second_per_user,
-                goodput: 1.0,
-                switch_port_blocks: 0,
-                is_build: false,
-            };
-            filling.push(said.system, &said.stock, row);
+        for (system, stock, row) in rows {
+            filling.push(system, &stock, row);
         }
         filling.done()
     }

@@ -12,7 +12,7 @@ mod layouts;
 mod prepared;
 mod size;
 
-pub use self::found::{FoundCluster, TrainingSearchResult, TrainingTally};
+pub use self::found::FoundCluster;
 pub use self::goal::{Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch};
 
 use self::layouts::{Candidate, Layouts};
@@ -21,26 +21,23 @@ use crate::cost::of_purchase;
 use crate::hardware::{Connection, Fabric, Rates, Space, System};
 use crate::parallel::Layout;
 use crate::quantity::{MicroUsd, Seconds};
+use crate::search::result::SearchResult;
 use rayon::prelude::*;
 
 impl TrainingSearch<'_> {
     /// Finds the best cluster of each accelerator, host and network of `space`. The result does
     /// not depend on the number of threads; it stops early, and says so, once its course is told to.
-    pub fn search<'a>(&self, space: &Space<'a>) -> TrainingSearchResult<'a> {
+    pub fn search<'a>(&self, space: &Space<'a>) -> SearchResult<FoundCluster<'a>> {
         let most = self.goal.limits.accelerators;
         let layouts = self.layouts(most);
         let alike = self.alike(&space.systems);
         self.course.begin(space.systems.len() as u64);
-        let mut found: Vec<(usize, TrainingSearchResult<'a>)> = alike
+        let mut found: Vec<(usize, SearchResult<FoundCluster<'a>>)> = alike
             .into_par_iter()
             .flat_map_iter(|systems| self.search_alike(&systems, &space.networks, &layouts))
             .collect();
         found.sort_by_key(|(place, _)| *place);
-        let found = found.into_iter().map(|(_, one)| one);
-        found.fold(TrainingSearchResult::default(), |mut all, one| {
-            all.absorb(one);
-            all
-        })
+        found.into_iter().map(|(_, one)| one).collect()
     }
 
     fn layouts(&self, accelerators: u32) -> Layouts {
@@ -79,7 +76,7 @@ impl TrainingSearch<'_> {
         let fabric = system.fabric(self.assumptions);
         let mut priced = Priced::new(&fabric, &layouts);
         let size = subject.size(accelerators)?;
-        let mut result = TrainingSearchResult::default();
+        let mut result = SearchResult::default();
         subject.fastest(&mut priced, &size, Seconds(f64::INFINITY), &mut result)
     }
 
@@ -89,12 +86,12 @@ impl TrainingSearch<'_> {
         systems: &[(usize, &System<'a>)],
         networks: &[Connection<'a>],
         layouts: &Layouts,
-    ) -> Vec<(usize, TrainingSearchResult<'a>)> {
+    ) -> Vec<(usize, SearchResult<FoundCluster<'a>>)> {
         let (_, first) = systems[0];
         let format = self.recipe.precision.format();
         let Some(rates) = Rates::of(first.accelerator, format, self.assumptions) else {
             let candidates: u64 = layouts.candidates.iter().map(Candidate::count).sum();
-            let mut refused = TrainingSearchResult::default();
+            let mut refused = SearchResult::default();
             refused.covered += candidates;
             refused.rejected.precision += candidates;
             self.course.step(systems.len() as u64);
@@ -119,8 +116,8 @@ impl TrainingSearch<'_> {
         known: &mut Vec<Priced>,
         system: &System<'a>,
         networks: &[Connection<'a>],
-    ) -> TrainingSearchResult<'a> {
-        let mut result = TrainingSearchResult::default();
+    ) -> SearchResult<FoundCluster<'a>> {
+        let mut result = SearchResult::default();
         let mut systems: Vec<System> = networks
             .iter()
             .filter(|connection| system.takes(connection))
@@ -147,7 +144,7 @@ impl TrainingSearch<'_> {
                 if best.is_none_or(|best| self.better(&found, &best)) {
                     best = Some(found);
                 }
-                result.clusters.push(found);
+                result.found.push(found);
             }
         }
         result
@@ -160,7 +157,7 @@ impl TrainingSearch<'_> {
         priced: &mut Priced,
         system: &System<'a>,
         known: Option<FoundCluster<'a>>,
-        result: &mut TrainingSearchResult<'a>,
+        result: &mut SearchResult<FoundCluster<'a>>,
     ) -> Option<FoundCluster<'a>> {
         let mut best: Option<FoundCluster<'a>> = None;
         let mut sizes = subject.sizes(system.network.is_some());

@@ -85,11 +85,11 @@ fn hunts() -> impl Strategy<Value = Hunt> {
 }
 
 impl Hunt {
-    fn search(&self) -> SearchResult<'_> {
+    fn search(&self) -> SearchResult<FoundUnit<'_>> {
         self.search_within(None, &Course::default())
     }
 
-    fn search_within(&self, cap: Option<MicroUsd>, course: &Course) -> SearchResult<'_> {
+    fn search_within(&self, cap: Option<MicroUsd>, course: &Course) -> SearchResult<FoundUnit<'_>> {
         search(
             &self.transformer,
             &self.question,
@@ -292,8 +292,8 @@ fn real(count: u64) -> f64 {
     f64::from(u32::try_from(count).expect("a small count"))
 }
 
-fn list(result: &SearchResult) -> Vec<Seen> {
-    result.units.iter().map(Seen::from).collect()
+fn list(result: &SearchResult<FoundUnit>) -> Vec<Seen> {
+    result.found.iter().map(Seen::from).collect()
 }
 
 /// Whether some number of copies of `one` needs no more of anything than `other` and gives no less;
@@ -388,7 +388,7 @@ proptest! {
         let mut turned = hunt.clone();
         turned.stock = hunt.stock.turned(by);
         let (straight, turned) = (hunt.search(), turned.search());
-        let set = |result: &SearchResult| list(result).iter().map(Seen::worth).collect::<BTreeSet<_>>();
+        let set = |result: &SearchResult<FoundUnit>| list(result).iter().map(Seen::worth).collect::<BTreeSet<_>>();
         prop_assert_eq!(set(&straight), set(&turned));
         prop_assert_eq!(straight.covered, turned.covered);
         prop_assert_eq!(straight.evaluated, turned.evaluated);
@@ -397,12 +397,12 @@ proptest! {
     #[test]
     fn a_price_cap_leaves_out_what_is_dearer_and_nothing_else(hunt in hunts(), pick in any::<prop::sample::Index>()) {
         let all = hunt.search();
-        let mut prices: Vec<MicroUsd> = all.units.iter().map(|unit| unit.price).collect();
+        let mut prices: Vec<MicroUsd> = all.found.iter().map(|unit| unit.price).collect();
         prices.push(MicroUsd(1_000_000_000));
         let cap = *pick.get(&prices);
         let capped = hunt.search_within(Some(cap), &Course::default());
         let within: Vec<Seen> =
-            all.units.iter().filter(|unit| unit.price <= cap).map(Seen::from).collect();
+            all.found.iter().filter(|unit| unit.price <= cap).map(Seen::from).collect();
         prop_assert_eq!(list(&capped), within);
     }
 
@@ -413,7 +413,7 @@ proptest! {
         hunt.stock = hunt.stock.alone();
         let mut dear = hunt.clone();
         dear.stock = hunt.stock.dearer(k);
-        let cheapest = |hunt: &Hunt| hunt.search().units.iter().map(|unit| unit.price).min();
+        let cheapest = |hunt: &Hunt| hunt.search().found.iter().map(|unit| unit.price).min();
         prop_assert_eq!(cheapest(&hunt).map(|price| price.0 * k), cheapest(&dear).map(|price| price.0));
     }
 
@@ -422,7 +422,7 @@ proptest! {
         let course = Course::default();
         course.end();
         let stopped = hunt.search_within(None, &course);
-        prop_assert!(stopped.interrupted && stopped.units.is_empty());
+        prop_assert!(stopped.interrupted && stopped.found.is_empty());
         prop_assert_eq!(stopped.evaluated, 0);
         prop_assert!(!hunt.search().interrupted);
     }
@@ -473,7 +473,7 @@ proptest! {
                 &transformer, &question, &space, &goal, &demand, 8, None, assumptions,
                 &KeptPart::default(), &course,
             );
-            result.units.iter().map(|unit| (unit.batching.batch, Seen::from(unit))).collect::<Vec<_>>()
+            result.found.iter().map(|unit| (unit.batching.batch, Seen::from(unit))).collect::<Vec<_>>()
         };
         let bisected = with(BatchPolicy::Largest);
         if policy == BatchPolicy::LargestOfEach {

@@ -4,13 +4,14 @@
 //! Layouts of an accelerator are asked in that order, until none that is left can be cheaper than what
 //! is known. What is best of accelerators that are far dearer is not told.
 
-use super::found::SearchResult;
+use super::found::FoundUnit;
 use super::kept::KeptLine;
 use super::latency::{Most, Supply};
 use super::reduce::reduce;
 use super::units::{Candidate, Listing, Task};
 use crate::hardware::{Fabric, Space, System};
 use crate::parallel::Layout;
+use crate::search::result::SearchResult;
 use crate::serving::Prepared;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -46,12 +47,12 @@ struct Walk<'a> {
     left: Vec<Left>,
     /// What the best costs.
     best: f64,
-    result: SearchResult<'a>,
+    result: SearchResult<FoundUnit<'a>>,
 }
 
 impl Task<'_> {
     /// Searches where only the cheapest carrying a load is sought.
-    pub(super) fn best_first<'a>(&self, space: &Space<'a>) -> SearchResult<'a> {
+    pub(super) fn best_first<'a>(&self, space: &Space<'a>) -> SearchResult<FoundUnit<'a>> {
         let mut accelerators: BTreeMap<&str, Vec<&System<'a>>> = BTreeMap::new();
         for system in &space.systems {
             let id = system.accelerator.id.as_str();
@@ -227,7 +228,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What was found, and the units that none beats.
-    fn told(self, task: &Task) -> SearchResult<'a> {
+    fn told(self, task: &Task) -> SearchResult<FoundUnit<'a>> {
         let mut result = self.result;
         // Those that nobody asked about were looked at.
         let left = self.left.iter().map(|left| u64::from(left.batches));
@@ -235,7 +236,7 @@ impl<'a> Walk<'a> {
         for listing in self.lines.into_iter().flat_map(|line| line.listings) {
             result.absorb(listing.told(task.demand.speed).1);
         }
-        result.units = reduce(result.units, task.demand);
+        result.found = reduce(result.found, task.demand);
         result
     }
 }

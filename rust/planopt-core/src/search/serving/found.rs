@@ -1,4 +1,4 @@
-//! Units that were found, how many were looked at, and the nearest that fell short.
+//! Units that were found.
 
 use super::batch::Miss;
 use super::latency::Supply;
@@ -9,7 +9,7 @@ use crate::load::serving::Overlap;
 use crate::parallel::Batching;
 use crate::quantity::{MicroUsd, Watts, real};
 use crate::search::front::Gives;
-use serde::Serialize;
+use crate::search::result::{Nearest, SearchResult};
 
 /// A unit with a batch that meets the goal.
 #[derive(Clone, Copy, Debug)]
@@ -112,105 +112,33 @@ impl<'a> FoundUnit<'a> {
     }
 }
 
-/// How many candidates were rejected, by reason.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Tally {
-    /// No rate for the format: one for each accelerator.
-    pub format: u64,
-    /// Does not fit in memory.
-    pub memory: u64,
-    /// Too slow.
-    pub target: u64,
-    /// Reads a prompt too slowly.
-    pub ttft: u64,
-    /// Beyond what may be spent.
-    pub price: u64,
-}
-
-/// The closest that rejected candidates came.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Nearest {
-    /// Smallest ratio of memory needed to memory there.
-    pub memory_ratio: Option<f64>,
-    /// Fastest speed of a user below the target.
-    pub tokens_per_second_per_user: Option<f64>,
-    /// Shortest prefill beyond the limit.
-    pub prefill_seconds: Option<f64>,
-}
-
-impl Nearest {
-    pub(crate) fn absorb(&mut self, other: Self) {
-        let (mine, theirs) = (self, other);
-        closer(&mut mine.memory_ratio, theirs.memory_ratio, f64::min);
-        closer(
-            &mut mine.tokens_per_second_per_user,
-            theirs.tokens_per_second_per_user,
-            f64::max,
-        );
-        closer(&mut mine.prefill_seconds, theirs.prefill_seconds, f64::min);
-    }
-}
-
-/// What the search found.
-#[derive(Clone, Debug, Default)]
-pub struct SearchResult<'a> {
-    /// The front of each bill of materials.
-    pub units: Vec<FoundUnit<'a>>,
-    /// Candidates in the space: each integer batch up to the memory's capacity.
-    pub covered: u64,
-    /// Candidates whose speed was computed.
-    pub evaluated: u64,
-    /// Why others were rejected.
-    pub rejected: Tally,
-    /// How close they came.
-    pub nearest: Nearest,
-    /// Whether any unit was beyond the cap on prices.
-    pub is_cut_by_price: bool,
-    /// Whether the search was told to stop.
-    pub interrupted: bool,
-}
-
-impl SearchResult<'_> {
-    pub(super) fn absorb(&mut self, other: Self) {
-        self.units.extend(other.units);
-        self.covered += other.covered;
-        self.evaluated += other.evaluated;
-        let (mine, theirs) = (&mut self.rejected, other.rejected);
-        mine.format += theirs.format;
-        mine.memory += theirs.memory;
-        mine.target += theirs.target;
-        mine.ttft += theirs.ttft;
-        mine.price += theirs.price;
-        self.nearest.absorb(other.nearest);
-        self.is_cut_by_price |= other.is_cut_by_price;
-        self.interrupted |= other.interrupted;
-    }
-
+impl SearchResult<FoundUnit<'_>> {
     pub(super) fn miss(&mut self, miss: Miss) {
-        match miss {
-            Miss::Memory(ratio) => {
-                self.rejected.memory += 1;
-                closer(&mut self.nearest.memory_ratio, Some(ratio), f64::min);
-            }
-            Miss::Target(speed) => {
-                self.rejected.target += 1;
-                closer(
-                    &mut self.nearest.tokens_per_second_per_user,
-                    Some(speed),
-                    f64::max,
-                );
-            }
-            Miss::Prefill(seconds) => {
-                self.rejected.ttft += 1;
-                closer(&mut self.nearest.prefill_seconds, Some(seconds), f64::min);
-            }
-        }
+        let nearest = Nearest::default();
+        let (rejected, nearest) = match miss {
+            Miss::Memory(ratio) => (
+                &mut self.rejected.memory,
+                Nearest {
+                    memory_ratio: Some(ratio),
+                    ..nearest
+                },
+            ),
+            Miss::Target(speed) => (
+                &mut self.rejected.target,
+                Nearest {
+                    tokens_per_second_per_user: Some(speed),
+                    ..nearest
+                },
+            ),
+            Miss::Prefill(seconds) => (
+                &mut self.rejected.ttft,
+                Nearest {
+                    prefill_seconds: Some(seconds),
+                    ..nearest
+                },
+            ),
+        };
+        *rejected += 1;
+        self.nearest.absorb(nearest);
     }
-}
-
-fn closer(mine: &mut Option<f64>, theirs: Option<f64>, better: fn(f64, f64) -> f64) {
-    *mine = match (*mine, theirs) {
-        (Some(one), Some(other)) => Some(better(one, other)),
-        (one, other) => one.or(other),
-    };
 }

@@ -16,7 +16,7 @@ mod settle;
 mod units;
 
 pub use self::fastest::{EvaluatedUnit, fastest_layout};
-pub use self::found::{FoundUnit, Nearest, SearchResult, Tally};
+pub use self::found::FoundUnit;
 pub use self::goal::{BatchPolicy, Goal, LatencyGoal};
 pub use self::kept::{Kept, KeptPart};
 pub use self::layouts::{all_layouts, context_ranks};

@@ -2,7 +2,7 @@
 
 use super::batch::{Count, Miss, batches};
 use super::connection::{Placed, of_equal_lines};
-use super::found::{FoundUnit, SearchResult};
+use super::found::FoundUnit;
 use super::goal::Goal;
 use super::kept::{KeptLine, KeptPart};
 use super::latency::{Most, Supply, supply};
@@ -16,6 +16,7 @@ use crate::load::serving::Question;
 use crate::parallel::{Batching, Layout, Placement, Stage, stages};
 use crate::quantity::{MicroUsd, Watts};
 use crate::search::front::Front;
+use crate::search::result::SearchResult;
 use crate::serving::{Prepared, Replica};
 use crate::transformer::Transformer;
 use rayon::prelude::*;
@@ -160,7 +161,7 @@ pub fn search<'a>(
     assumptions: &Assumptions,
     kept: &KeptPart,
     course: &Course,
-) -> SearchResult<'a> {
+) -> SearchResult<FoundUnit<'a>> {
     let task = Task {
         question,
         assumptions,
@@ -175,18 +176,13 @@ pub fn search<'a>(
     if demand.aim.is_some_and(Aim::is_demanded) && goal.latency.is_some() {
         return task.best_first(space);
     }
-    let found: Vec<SearchResult<'a>> = space
+    let found: Vec<SearchResult<FoundUnit<'a>>> = space
         .systems
         .par_iter()
         .map(|system| task.search_system(system, &space.networks))
         .inspect(|_| course.step(1))
         .collect();
-    found
-        .into_iter()
-        .fold(SearchResult::default(), |mut all, one| {
-            all.absorb(one);
-            all
-        })
+    found.into_iter().collect()
 }
 
 /// What makes two units of one accelerator, host and network the same purchase.
@@ -200,16 +196,16 @@ pub(super) struct Listing<'a> {
     place: usize,
     pub(super) prices: Prices<'a>,
     fronts: Fronts<'a>,
-    pub(super) result: SearchResult<'a>,
+    pub(super) result: SearchResult<FoundUnit<'a>>,
 }
 
 impl<'a> Listing<'a> {
     /// What was found, and the units that none beats.
-    pub(super) fn told(self, speed: bool) -> (usize, SearchResult<'a>) {
+    pub(super) fn told(self, speed: bool) -> (usize, SearchResult<FoundUnit<'a>>) {
         let mut result = self.result;
         for front in self.fronts.into_values() {
             let units = front.into_unbeaten(|unit| unit.gives(speed));
-            result.units.extend(units);
+            result.found.extend(units);
         }
         (self.place, result)
     }
@@ -221,7 +217,7 @@ impl Task<'_> {
         &self,
         system: &System<'a>,
         networks: &[Connection<'a>],
-    ) -> SearchResult<'a> {
+    ) -> SearchResult<FoundUnit<'a>> {
         let mut result = SearchResult::default();
         if self.course.is_over() {
             result.interrupted = true;
@@ -246,7 +242,7 @@ impl Task<'_> {
             result.absorb(one);
         }
         // What is on no front of one host is on none of all: fewer to carry on.
-        result.units = reduce(result.units, self.demand);
+        result.found = reduce(result.found, self.demand);
         result
     }
 
@@ -357,7 +353,7 @@ impl Task<'_> {
         &self,
         alike: &[Placed<'a>],
         prepared: &Prepared,
-    ) -> Vec<(usize, SearchResult<'a>)> {
+    ) -> Vec<(usize, SearchResult<FoundUnit<'a>>)> {
         let Some((_, system)) = alike.first() else {
             return Vec::new();
         };
@@ -436,7 +432,7 @@ impl Task<'_> {
                             best = best.min(of_unit.unwrap_or(f64::INFINITY));
                         });
                         if self.demand.every {
-                            result.units.extend(units);
+                            result.found.extend(units);
                         } else {
                             self.offer(units, fronts);
                         }
@@ -530,7 +526,7 @@ impl Task<'_> {
         &self,
         prices: &mut Prices<'a>,
         placement: Placement,
-        result: &mut SearchResult<'a>,
+        result: &mut SearchResult<FoundUnit<'a>>,
     ) -> Vec<(Unit<'a>, MicroUsd)> {
         let (hardware, sale) = (prices.hardware, self.assumptions.switch_sale);
         let bought = (placement.hosts, placement.accelerators());

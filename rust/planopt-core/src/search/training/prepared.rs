@@ -1,6 +1,6 @@
 //! One accelerator in one host, prepared so that a candidate is cheap to ask about.
 
-use super::found::TrainingSearchResult;
+use super::found::FoundCluster;
 use super::goal::TrainingSearch;
 use super::layouts::{Candidate, Layouts};
 use super::size::Size;
@@ -9,6 +9,7 @@ use crate::hardware::{Fabric, Rates, System};
 use crate::load::training::Recipe;
 use crate::parallel::{Groups, Layout, Recompute, Rejection};
 use crate::quantity::Seconds;
+use crate::search::result::SearchResult;
 use crate::training::{TrainingHardware, evaluate};
 use crate::transformer::Transformer;
 use std::collections::BTreeMap;
@@ -182,7 +183,7 @@ impl<'s, 'a> Subject<'s, 'a> {
         priced: &mut Priced,
         size: &Size,
         latest: Seconds,
-        result: &mut TrainingSearchResult,
+        result: &mut SearchResult<FoundCluster>,
     ) -> Option<(Layout, Seconds)> {
         if let Some(known) = priced.known(size.accelerators, latest) {
             let run = known.run.filter(|(_, run)| *run <= latest);
@@ -206,7 +207,7 @@ impl<'s, 'a> Subject<'s, 'a> {
         priced: &mut Priced,
         size: &Size,
         latest: Seconds,
-        result: &mut TrainingSearchResult,
+        result: &mut SearchResult<FoundCluster>,
     ) -> Option<(Layout, Seconds)> {
         let mut best: Option<(Layout, Seconds)> = None;
         let steps = self.steps();
@@ -270,7 +271,7 @@ impl<'s, 'a> Subject<'s, 'a> {
         &mut self,
         priced: &mut Priced,
         place: usize,
-        result: &mut TrainingSearchResult,
+        result: &mut SearchResult<FoundCluster>,
     ) -> Result<(Recompute, Seconds), Rejection> {
         let candidate = self.layouts.candidates[place];
         let recompute = |layers: u32| match layers {
@@ -318,7 +319,7 @@ impl<'s, 'a> Subject<'s, 'a> {
         priced: &mut Priced,
         candidate: &Candidate,
         recompute: Recompute,
-        result: &mut TrainingSearchResult,
+        result: &mut SearchResult<FoundCluster>,
     ) -> Result<Seconds, Rejection> {
         let search = self.search;
         let layout = &Layout {
@@ -360,7 +361,7 @@ fn misses_deadline(
     latest: Seconds,
     best: Option<(Layout, Seconds)>,
     count: u64,
-    result: &mut TrainingSearchResult,
+    result: &mut SearchResult<FoundCluster>,
 ) -> bool {
     if run > latest {
         result.rejected.deadline += count;

@@ -1,10 +1,11 @@
 //! What a cluster of a size is made of, and whether it may be bought.
 
-use super::found::{FoundCluster, TrainingSearchResult};
+use super::found::FoundCluster;
 use super::goal::{Payment, TrainingAim, TrainingSearch};
 use crate::bill::{Cluster, HostSet};
 use crate::hardware::{Hardware, System};
 use crate::quantity::{MicroUsd, Watts};
+use crate::search::result::SearchResult;
 use crate::training::AtWork;
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ impl TrainingSearch<'_> {
         system: &System<'a>,
         size: &Size,
         known: Option<FoundCluster>,
-        result: &mut TrainingSearchResult,
+        result: &mut SearchResult<FoundCluster>,
     ) -> Option<Bought<'a>> {
         let candidates = size.count;
         let hardware = system.parts();

@@ -4,7 +4,8 @@ use super::judge::{LEVELS, Verdict};
 use super::kinds::{Kinds, SettledPart, rounded};
 use super::settling::{Rated, Settling};
 use crate::quantity::real;
-use crate::search::serving::found::{FoundUnit, SearchResult};
+use crate::search::result::SearchResult;
+use crate::search::serving::found::FoundUnit;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ pub struct Columns<'a> {
     /// Places of the rates that no run of now decides to violate the SLO, or that no unit has.
     pub unconfirmed: Vec<usize>,
     /// What was looked at.
-    pub searched: Vec<SearchResult<'a>>,
+    pub searched: Vec<SearchResult<FoundUnit<'a>>>,
 }
 
 /// Gathers every unit of some parts that serves one user in time, with the fluid bound of its replicas;

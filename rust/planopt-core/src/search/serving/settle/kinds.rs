@@ -9,8 +9,9 @@ use crate::load::serving::Question;
 use crate::parallel::Batching;
 use crate::parallel::{Layout, Placement};
 use crate::quantity::MicroUsd;
+use crate::search::result::SearchResult;
 use crate::search::serving::batch::Count;
-use crate::search::serving::found::{FoundUnit, SearchResult};
+use crate::search::serving::found::FoundUnit;
 use crate::search::serving::goal::{Goal, LatencyGoal};
 use crate::search::serving::kept::KeptPart;
 use crate::search::serving::latency::{BEYOND, LEAST_LOAD, Most, Supply, alone, supply, whole};
@@ -393,7 +394,12 @@ impl<'s, 'a> Kinds<'s, 'a> {
         part: SettledPart<'s, 'a>,
         users: Option<f64>,
         settling: Settling<'s>,
-    ) -> (Self, Vec<Kind>, Vec<OfKind<'a>>, SearchResult<'a>) {
+    ) -> (
+        Self,
+        Vec<Kind>,
+        Vec<OfKind<'a>>,
+        SearchResult<FoundUnit<'a>>,
+    ) {
         let SettledPart {
             question,
             assumptions,

@@ -18,12 +18,13 @@ pub(super) use self::judge::{Verdict, look_of, shown};
 pub use self::kinds::SettledPart;
 use self::kinds::{Division, Kind, Kinds, NARROWED_AFTER, OfKind, rounded};
 pub use self::settling::{Rated, Settling};
-use super::found::{FoundUnit, SearchResult};
+use super::found::FoundUnit;
 use super::latency::whole;
 use crate::quantity::{Exact, MicroUsd, real};
 use crate::search::found::hour;
 use crate::search::limits::Limits;
 use crate::search::redundancy::Standing;
+use crate::search::result::SearchResult;
 use crate::search::serving::reduce::undominated;
 use crate::serving::engine::{LoadReport, SessionsKept};
 use rayon::prelude::*;
@@ -88,7 +89,7 @@ pub struct Settled<'a> {
     /// Requests of all of them.
     pub requests: u64,
     /// What was gathered.
-    pub searched: Vec<SearchResult<'a>>,
+    pub searched: Vec<SearchResult<FoundUnit<'a>>>,
 }
 
 /// Units that are bought, with their final run.
