@@ -11,6 +11,6 @@ mod unit;
 pub use self::cluster::Cluster;
 pub use self::host_set::HostSet;
 pub use self::line::BillLine;
-pub(crate) use self::packing::{Packed, filled, packed};
+pub(crate) use self::packing::{Packed, packed};
 pub use self::switching::Switching;
 pub use self::unit::{SwitchShare, Unit, bill_of_units, cheapest_units};

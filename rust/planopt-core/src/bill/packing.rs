@@ -1,5 +1,7 @@
 //! Replicas of two pools packed into hosts.
 
+use super::host_set::HostSet;
+use crate::hardware::System;
 use crate::parallel::Placement;
 
 /// Accelerators at work in so many hosts of one kind.
@@ -7,6 +9,24 @@ use crate::parallel::Placement;
 pub(crate) struct Packed {
     pub(crate) hosts: u32,
     pub(crate) accelerators: u32,
+}
+
+impl Packed {
+    /// Replicas of one pool in hosts of its own.
+    pub(crate) fn alone((placement, replicas): (Placement, u32)) -> Self {
+        Self {
+            hosts: filled(placement, replicas).0,
+            accelerators: placement.accelerators() * replicas,
+        }
+    }
+
+    /// The hosts, each a system.
+    pub(crate) fn in_hosts<'a>(self, system: &System<'a>) -> HostSet<'a> {
+        HostSet {
+            hosts: self.hosts,
+            ..HostSet::of(system, self.accelerators, 0)
+        }
+    }
 }
 
 /// Hosts that `first` and `second` replicas of two pools fill together, the second starting in what
@@ -27,7 +47,7 @@ pub(crate) fn packed(first: (Placement, u32), second: (Placement, u32)) -> Packe
 }
 
 /// Hosts that so many replicas fill, and the places that they leave in the last one.
-pub(crate) fn filled(placement: Placement, replicas: u32) -> (u32, u32) {
+fn filled(placement: Placement, replicas: u32) -> (u32, u32) {
     if placement.hosts > 1 {
         return (placement.hosts * replicas, 0);
     }

@@ -40,20 +40,7 @@ pub(crate) fn batches(
     in_flight: u32,
     count: &mut Count,
 ) -> Result<Vec<u32>, Miss> {
-    let batching = |batch| Batching { batch, in_flight };
-    let fits = |batch| replica.memory(batching(batch)).fits();
-    let smallest = goal.batch.unwrap_or(1);
-    if !fits(smallest) {
-        count.covered += 1;
-        let memory = replica.memory(batching(smallest));
-        return Err(Miss::Memory(memory.total / memory.capacity));
-    }
-    let capacity = if goal.batch.is_some() {
-        smallest
-    } else {
-        largest(smallest, fits)
-    };
-    count.covered += u64::from(capacity - smallest) + 1;
+    let (smallest, capacity) = room(replica, goal, in_flight, None, count)?;
     if let Some(limit) = goal.prefill {
         let seconds = replica.prefill().seconds;
         if seconds > limit {
@@ -64,7 +51,8 @@ pub(crate) fn batches(
     let mut evaluated = 0;
     let mut speed = |batch| {
         evaluated += 1;
-        replica.decode(batching(batch)).tokens_per_second_per_user
+        let decode = replica.decode(Batching { batch, in_flight });
+        decode.tokens_per_second_per_user
     };
     let target = goal.tokens_per_second_per_user;
     let slowest_allowed = speed(smallest);
@@ -75,12 +63,10 @@ pub(crate) fn batches(
             BatchPolicy::Largest => {
                 vec![bisect(smallest, capacity, |batch| speed(batch) >= target)]
             }
-            BatchPolicy::LargestOfEach => (smallest + 1..=capacity)
-                .filter(|&batch| speed(batch) >= target)
-                .max()
-                .or(Some(smallest))
-                .into_iter()
-                .collect(),
+            BatchPolicy::LargestOfEach => {
+                let fast = (smallest + 1..=capacity).filter(|&batch| speed(batch) >= target);
+                vec![fast.max().unwrap_or(smallest)]
+            }
             BatchPolicy::Each(most) => std::iter::once(smallest)
                 .chain((smallest + 1..=capacity.min(most)).filter(|&batch| speed(batch) >= target))
                 .collect(),
@@ -96,6 +82,28 @@ pub(crate) fn batches(
     };
     count.evaluated += evaluated;
     found
+}
+
+/// The smallest batch that is asked for and the largest that fits, which may be `known`.
+pub(super) fn room(
+    replica: &Replica,
+    goal: &Goal,
+    in_flight: u32,
+    known: Option<u32>,
+    count: &mut Count,
+) -> Result<(u32, u32), Miss> {
+    let memory = |batch| replica.memory(Batching { batch, in_flight });
+    let smallest = goal.batch.unwrap_or(1);
+    let least = memory(smallest);
+    if !least.fits() {
+        count.covered += 1;
+        return Err(Miss::Memory(least.total / least.capacity));
+    }
+    let fits = |batch| memory(batch).fits();
+    let capacity = goal.batch.or(known);
+    let capacity = capacity.unwrap_or_else(|| largest(smallest, fits));
+    count.covered += u64::from(capacity - smallest) + 1;
+    Ok((smallest, capacity))
 }
 
 /// The batches of `in_flight` micro-batches with which 1, 2, 3 ... replicas serve `users`, each

@@ -91,10 +91,7 @@ impl Task<'_> {
             result: SearchResult::default(),
         };
         let accelerator = systems[0].accelerator;
-        let prepared = self
-            .divisions
-            .prepared(self.question, accelerator, self.assumptions);
-        let Some(prepared) = prepared else {
+        let Some(prepared) = self.divisions.prepared(accelerator) else {
             walk.result.covered += 1;
             walk.result.rejected.format += 1;
             return walk;

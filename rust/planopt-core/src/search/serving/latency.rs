@@ -1,6 +1,6 @@
 //! Layouts judged by percentiles of their latencies under a load, by the closed form.
 
-use super::batch::{Count, Miss, largest};
+use super::batch::{Count, Miss, largest, room};
 use super::goal::{Goal, LatencyGoal};
 use super::in_time::largest_in_time;
 use crate::catalog::Assumptions;
@@ -76,14 +76,8 @@ impl Most {
         in_flight: u32,
         assumptions: &Assumptions,
     ) -> Option<Self> {
-        let overlap = replica.question().overlap;
-        let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
-        if !fits(1) {
-            return None;
-        }
-        let capacity = largest(1, fits);
-        let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
-        let steps = ReplicaSteps { replica, in_flight };
+        let capacity = capacity(replica, in_flight)?;
+        let (steps, limits) = engine(replica, latency, in_flight, assumptions);
         let fluid = most_at_all(&steps, &limits, &latency.traffic);
         let rate = BEYOND_MEDIAN * fluid;
         let micro_batches = f64::from(limits.micro_batches);
@@ -113,25 +107,19 @@ impl Most {
         in_flight: u32,
         assumptions: &Assumptions,
     ) -> Option<Self> {
-        let overlap = replica.question().overlap;
-        let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
-        if !fits(1) {
-            return None;
-        }
+        let capacity = capacity(replica, in_flight)?;
         let context = latency.traffic.usual_context();
         let tpot = |batch: u32| {
             let step = Step::decode(f64::from(batch), context);
             let seconds = replica.step_seconds(step, f64::from(in_flight)).0;
-            seconds * overlap.resident() / BEYOND
+            seconds * replica.question().overlap.resident() / BEYOND
         };
         let in_time = |batch| latency.tpot.is_none_or(|most| tpot(batch) <= most);
         if !in_time(1) {
             return None;
         }
-        let capacity = largest(1, fits);
         let decoding = largest(1, |batch| batch <= capacity && in_time(batch));
-        let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
-        let steps = ReplicaSteps { replica, in_flight };
+        let (steps, limits) = engine(replica, latency, in_flight, assumptions);
         let tokens_per_second = most_tokens(&steps, &limits, latency);
         let rate = tokens_per_second / latency.output;
         let waiting = latency.ttft.map_or(f64::INFINITY, |ttft| rate * ttft);
@@ -149,6 +137,24 @@ impl Most {
             tokens_per_second,
         })
     }
+}
+
+/// Batches that fit in memory, if any does.
+fn capacity(replica: &Replica, in_flight: u32) -> Option<u32> {
+    let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
+    fits(1).then(|| largest(1, fits))
+}
+
+/// A replica as the engine that is asked for.
+pub(super) fn engine<'r, 'a>(
+    replica: &'r Replica<'a>,
+    latency: &LatencyGoal,
+    in_flight: u32,
+    assumptions: &Assumptions,
+) -> (ReplicaSteps<'r, 'a>, EngineLimits) {
+    let overlap = replica.question().overlap;
+    let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
+    (ReplicaSteps { replica, in_flight }, limits)
 }
 
 /// Tokens per second that no engine exceeds in the long run, nor with first tokens in time.
@@ -190,12 +196,10 @@ pub(super) fn in_time(
     in_flight: u32,
     assumptions: &Assumptions,
 ) -> f64 {
-    let overlap = replica.question().overlap;
-    let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
+    let (steps, limits) = engine(replica, latency, in_flight, assumptions);
     match (latency.ttft, latency.at) {
         (Some(ttft), Statistic::Percentile(share)) if latency.is_poisson() => {
             let promise = (BEYOND * ttft, 1.0 - share);
-            let steps = ReplicaSteps { replica, in_flight };
             BEYOND * most_in_time(&steps, &limits, &latency.traffic, promise)
         }
         _ => f64::INFINITY,
@@ -217,35 +221,14 @@ pub(crate) fn supply(
     assumptions: &Assumptions,
     count: &mut Count,
 ) -> Result<Supply, Miss> {
-    let overlap = replica.question().overlap;
-    let fits = |batch| replica.memory(Batching { batch, in_flight }).fits();
-    let smallest = goal.batch.unwrap_or(1);
-    if !fits(smallest) {
-        count.covered += 1;
-        let memory = replica.memory(Batching {
-            batch: smallest,
-            in_flight,
-        });
-        return Err(Miss::Memory(memory.total / memory.capacity));
-    }
-    let capacity = match goal.batch {
-        Some(batch) => batch,
-        None => most.map_or_else(|| largest(smallest, fits), |most| most.capacity),
-    };
-    count.covered += u64::from(capacity - smallest) + 1;
-    if let Some(miss) = alone(
-        replica,
-        latency,
-        Batching {
-            batch: smallest,
-            in_flight,
-        },
-    ) {
+    let known = most.map(|most| most.capacity);
+    let (smallest, capacity) = room(replica, goal, in_flight, known, count)?;
+    let batch = smallest;
+    if let Some(miss) = alone(replica, latency, Batching { batch, in_flight }) {
         count.evaluated += 1;
         return Err(miss);
     }
-    let limits = limits(&latency.engine, replica, in_flight, overlap, assumptions);
-    let steps = ReplicaSteps { replica, in_flight };
+    let (steps, limits) = engine(replica, latency, in_flight, assumptions);
     let overhead = assumptions
         .engine
         .map_or_else(Default::default, |engine| engine.request);
@@ -256,7 +239,7 @@ pub(crate) fn supply(
         micro_batches,
     };
     let asked = of_traffic(latency.traffic);
-    let room = real(limits.room());
+    let kept = real(limits.room());
     let (batch, estimate) = if let Some(turns) = latency.traffic.turns() {
         let batches = (smallest, most.map_or(capacity, |most| most.batch));
         let finding = |hits| of_traffic(latency.traffic.with_hits(hits));
@@ -274,7 +257,7 @@ pub(crate) fn supply(
                 // Where the whole trace goes through the caches of as many as carry it.
                 let found = |(_, estimate): &(u32, Estimate)| {
                     let replicas = (latency.asked / estimate.requests_per_second).max(1.0);
-                    footprint.hit_rate(replicas * room)
+                    footprint.hit_rate(replicas * kept)
                 };
                 consistent(footprint.all_hit_rate, found, |hits| {
                     let asked = of_traffic(latency.traffic.with_hits(hits));

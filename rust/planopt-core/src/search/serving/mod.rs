@@ -3,6 +3,7 @@
 mod batch;
 mod best_first;
 mod connection;
+mod divisions;
 mod fastest;
 mod found;
 mod goal;

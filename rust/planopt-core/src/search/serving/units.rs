@@ -2,18 +2,19 @@
 
 use super::batch::{Count, Miss, batches};
 use super::connection::{Placed, of_equal_lines};
+use super::divisions::Divisions;
 use super::found::FoundUnit;
 use super::goal::Goal;
 use super::kept::{KeptLine, KeptPart};
 use super::latency::{Most, Supply, supply};
-use super::layouts::{all_layouts, context_ranks, placed};
+use super::layouts::placed;
 use super::reduce::{Aim, Demand, reduce};
 use crate::bill::Unit;
-use crate::catalog::{Accelerator, Assumptions, SwitchSale};
+use crate::catalog::{Assumptions, SwitchSale};
 use crate::course::Course;
 use crate::hardware::{Connection, Fabric, Hardware, Space, System};
 use crate::load::serving::Question;
-use crate::parallel::{Batching, Layout, Placement, Stage, stages};
+use crate::parallel::{Batching, Layout, Placement};
 use crate::quantity::{MicroUsd, Watts};
 use crate::search::front::Front;
 use crate::search::result::SearchResult;
@@ -22,78 +23,6 @@ use crate::transformer::Transformer;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-
-/// Every way to divide a model, with the stages that it falls into.
-#[derive(Debug)]
-pub(crate) struct Divisions<'s> {
-    transformer: &'s Transformer,
-    layouts: Vec<Layout>,
-    /// By their number, from one.
-    stages: Vec<Vec<Stage>>,
-}
-
-impl<'s> Divisions<'s> {
-    /// Among at most so many accelerators.
-    pub(crate) fn of(
-        transformer: &'s Transformer,
-        question: &Question,
-        accelerators: u32,
-        assumptions: &Assumptions,
-    ) -> Self {
-        let context_ranks = context_ranks(question, assumptions);
-        Self {
-            transformer,
-            layouts: all_layouts(transformer, accelerators, context_ranks),
-            stages: stages(transformer, accelerators),
-        }
-    }
-
-    /// The model priced on an accelerator, where that has a rate for its format.
-    pub(crate) fn prepared(
-        &self,
-        question: &Question,
-        accelerator: &Accelerator,
-        assumptions: &Assumptions,
-    ) -> Option<Prepared> {
-        let layouts = &self.layouts;
-        Prepared::new(
-            self.transformer,
-            question,
-            accelerator,
-            assumptions,
-            layouts,
-        )
-        .ok()
-    }
-
-    /// A replica of a layout.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "its parts; each has its own owner"
-    )]
-    pub(crate) fn replica<'r>(
-        &'r self,
-        layout: Layout,
-        placement: Placement,
-        prepared: &'r Prepared,
-        fabric: &'r Fabric,
-        accelerator: &Accelerator,
-        question: &'r Question,
-        assumptions: &Assumptions,
-    ) -> Option<Replica<'r>> {
-        let rank = prepared.rank(layout.degrees())?;
-        let stages = self.stages.get(layout.pp as usize - 1)?;
-        Some(Replica::new(
-            rank,
-            stages,
-            fabric,
-            placement,
-            question,
-            accelerator,
-            assumptions,
-        ))
-    }
-}
 
 /// What a search is about, shared by all its tasks.
 pub(super) struct Task<'s> {
@@ -223,11 +152,7 @@ impl Task<'_> {
             result.interrupted = true;
             return result;
         }
-        let accelerator = system.accelerator;
-        let prepared = self
-            .divisions
-            .prepared(self.question, accelerator, self.assumptions);
-        let Some(prepared) = prepared else {
+        let Some(prepared) = self.divisions.prepared(system.accelerator) else {
             result.covered += 1;
             result.rejected.format += 1;
             return result;
@@ -278,7 +203,7 @@ impl Task<'_> {
     }
 
     pub(super) fn layouts(&self) -> &[Layout] {
-        &self.divisions.layouts
+        self.divisions.layouts()
     }
 
     /// The layouts that can be had on a system, of those that anything is `affordable` of.
@@ -291,7 +216,7 @@ impl Task<'_> {
         mut affordable: impl FnMut(Placement) -> Vec<Vec<(Unit<'a>, MicroUsd)>>,
     ) -> Vec<Candidate<'r, 'a>> {
         let mut candidates = Vec::new();
-        for &layout in &self.divisions.layouts {
+        for &layout in self.layouts() {
             if self.course.is_over() {
                 break;
             }
@@ -319,15 +244,9 @@ impl Task<'_> {
         if affordable.iter().all(Vec::is_empty) {
             return None;
         }
-        let replica = self.divisions.replica(
-            layout,
-            placement,
-            prepared,
-            fabric,
-            system.accelerator,
-            self.question,
-            self.assumptions,
-        )?;
+        let replica =
+            self.divisions
+                .replica(layout, placement, prepared, fabric, system.accelerator)?;
         Some(Candidate {
             replica,
             layout,

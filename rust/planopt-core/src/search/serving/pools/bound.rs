@@ -9,10 +9,11 @@ use super::found::{FoundPools, PoolsAim, PoolsRequest};
 use super::late::Runs;
 use super::pair::{Pair, way};
 use super::side::{Bound, Pool, PoolContext};
-use crate::bill::{Cluster, HostSet, Packed, filled, packed};
+use crate::bill::{Cluster, Packed, packed};
 use crate::hardware::{Connection, System};
-use crate::parallel::{Layout, Placement, Stage};
+use crate::parallel::Placement;
 use crate::quantity::MicroUsd;
+use crate::search::serving::divisions::Divisions;
 use crate::search::serving::latency::{BEYOND, whole};
 use crate::search::serving::settle::Verdict;
 use crate::serving::Prepared;
@@ -52,14 +53,8 @@ impl Family<'_, '_> {
     /// What hosts cost that nothing joins.
     fn price(&self, some: Packed) -> Option<MicroUsd> {
         let mut prices = self.prices.borrow_mut();
-        *prices.entry(some).or_insert_with(|| {
-            let set = HostSet::of(&self.system, some.accelerators, 0);
-            Cluster::unjoined(HostSet {
-                hosts: some.hosts,
-                ..set
-            })
-            .price()
-        })
+        let unjoined = || Cluster::unjoined(some.in_hosts(&self.system)).price();
+        *prices.entry(some).or_insert_with(unjoined)
     }
 }
 
@@ -76,8 +71,7 @@ type Way<'a> = (MicroUsd, Option<Connection<'a>>);
 /// What no two pools that were looked at are better than.
 pub(super) struct Best<'r, 'p, 'a> {
     request: &'r PoolsRequest<'r>,
-    layouts: &'p [Layout],
-    stages: &'p [Vec<Stage>],
+    divisions: &'p Divisions<'p>,
     networks: &'p [Connection<'a>],
     /// Requests per second that are asked for at least; 0 where that is not known.
     rate: f64,
@@ -87,13 +81,12 @@ pub(super) struct Best<'r, 'p, 'a> {
 impl<'r, 'p, 'a> Best<'r, 'p, 'a> {
     pub(super) fn of(
         request: &'r PoolsRequest<'r>,
-        (layouts, stages): (&'p [Layout], &'p [Vec<Stage>]),
+        divisions: &'p Divisions<'p>,
         networks: &'p [Connection<'a>],
     ) -> Self {
         Self {
             request,
-            layouts,
-            stages,
+            divisions,
             networks,
             rate: rate(request).unwrap_or(0.0),
             families: Vec::new(),
@@ -272,16 +265,8 @@ impl<'r, 'p, 'a> Best<'r, 'p, 'a> {
     }
 
     /// What a pool costs in hosts of its own that nothing joins.
-    fn alone(&self, at: usize, (family, size, replicas): Many) -> Option<MicroUsd> {
-        let family = &self.families[family];
-        let placement = family.sizes[at][size].placement;
-        let hosts = filled(placement, replicas).0;
-        let accelerators = bought(placement, replicas)?;
-        let of_pool = Packed {
-            hosts,
-            accelerators,
-        };
-        family.price(of_pool)
+    fn alone(&self, at: usize, some: Many) -> Option<MicroUsd> {
+        self.families[some.0].price(Packed::alone(self.placed(at, some)?))
     }
 
     /// What two pools cost at least, in hosts that they share or of two kinds that nothing joins.
@@ -325,23 +310,17 @@ impl<'r, 'p, 'a> Best<'r, 'p, 'a> {
             family.sizes[0][first.1].network,
             other.sizes[1][second.1].network,
         ];
-        let alone = |(placement, replicas): (Placement, u32)| Packed {
-            hosts: filled(placement, replicas).0,
-            accelerators: placement.accelerators() * replicas,
-        };
         let parts = if first.0 == second.0 {
             vec![(family, packed(one, more))]
         } else {
-            vec![(family, alone(one)), (other, alone(more))]
+            vec![(family, Packed::alone(one)), (other, Packed::alone(more))]
         };
         if let [(_, Packed { hosts: 1, .. })] = &parts[..] {
             return Some(vec![(family.price(parts[0].1)?, None)]);
         }
         let price = |network: Connection<'a>| {
-            let sets = parts.iter().map(|(family, packed)| HostSet {
-                hosts: packed.hosts,
-                ..HostSet::of(&family.system.over(Some(network)), packed.accelerators, 0)
-            });
+            let sets = parts.iter();
+            let sets = sets.map(|(own, packed)| packed.in_hosts(&own.system.over(Some(network))));
             let takes = parts
                 .iter()
                 .all(|(family, _)| family.system.takes(&network));
@@ -472,8 +451,7 @@ impl<'r, 'p, 'a> Best<'r, 'p, 'a> {
         let family = &self.families[family];
         PoolContext {
             request: self.request,
-            layouts: self.layouts,
-            stages: self.stages,
+            divisions: self.divisions,
             system: family.system.over(network),
             prepared: family.prepared,
         }

@@ -17,12 +17,12 @@ use super::side::Pool;
 use crate::catalog::RequestOverhead;
 use crate::load::{Arrivals, Lengths, Load, Sizes};
 use crate::search::serving::goal::LatencyGoal;
-use crate::search::serving::latency::BEYOND;
+use crate::search::serving::latency::{BEYOND, engine};
 use crate::search::serving::settle::{Verdict, look_of, shown};
 use crate::serving::Replica;
 use crate::serving::engine::{
     AffineStep, EngineLimits, LoadReport, Pool as Engines, Remembered, ReplicaSteps, Run,
-    StepSeconds, StepTable, StepTime, StepWork, Transfer, limits, simulate, simulate_disaggregated,
+    StepSeconds, StepTable, StepTime, StepWork, Transfer, simulate, simulate_disaggregated,
 };
 
 /// How even gaps vary.
@@ -88,20 +88,8 @@ impl<'r> Runs<'r> {
         replicas: u32,
         does: impl FnOnce(&Engines<'_, Steps<'_, '_>>) -> R,
     ) -> R {
-        let PoolsRequest {
-            goal,
-            question,
-            assumptions,
-            ..
-        } = *self.request;
-        let steps = ReplicaSteps { replica, in_flight };
-        let limits = limits(
-            &goal.engine,
-            replica,
-            in_flight,
-            question.overlap,
-            assumptions,
-        );
+        let (goal, assumptions) = (self.request.goal, self.request.assumptions);
+        let (steps, limits) = engine(replica, goal, in_flight, assumptions);
         let step = if replica.attention_groups() > 1 {
             Steps::Each(Remembered::of(&steps))
         } else {

@@ -16,9 +16,8 @@ use self::found::better;
 use self::pair::Pair;
 use self::side::{Bound, Pool, PoolContext, Side};
 use crate::hardware::{Connection, NetworkLine, Space, System};
-use crate::parallel::{Layout, Stage, stages};
 use crate::quantity::{Bytes, MicroUsd};
-use crate::search::serving::layouts::{all_layouts, context_ranks};
+use crate::search::serving::divisions::Divisions;
 use crate::serving::Prepared;
 use rayon::prelude::*;
 
@@ -51,25 +50,20 @@ fn same_hardware(one: &System, other: &System) -> bool {
 
 /// Finds the best two pools in `space`.
 pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResult<'a> {
-    let context_ranks = context_ranks(request.question, request.assumptions);
-    let layouts = all_layouts(request.transformer, request.accelerators, context_ranks);
-    let longest = layouts.iter().map(|layout| layout.pp).max();
-    let stages = stages(request.transformer, longest.unwrap_or(1));
+    let PoolsRequest {
+        transformer,
+        question,
+        accelerators,
+        assumptions,
+        ..
+    } = *request;
+    let divisions = &Divisions::of(transformer, question, accelerators, assumptions);
     let prepared: Vec<(System<'a>, Prepared)> = space
         .systems
         .iter()
         .filter(|system| system.host.rent.is_none() && request.affords(system, 1))
         .filter(|_| !request.is_over())
-        .filter_map(|system| {
-            let prepared = Prepared::new(
-                request.transformer,
-                request.question,
-                system.accelerator,
-                request.assumptions,
-                &layouts,
-            );
-            Some((*system, prepared.ok()?))
-        })
+        .filter_map(|system| Some((*system, divisions.prepared(system.accelerator)?)))
         .collect();
     let kinds = |network: Option<Connection<'a>>| -> Vec<Kind<'_, 'a>> {
         prepared
@@ -77,13 +71,13 @@ pub fn search_pools<'a>(request: &PoolsRequest, space: &Space<'a>) -> PoolsResul
             .filter(|(system, _)| network.is_none_or(|network| system.takes(&network)))
             .filter(|_| !request.is_over())
             .filter_map(|(system, prepared)| {
-                kind(request, (&layouts, &stages), system.over(network), prepared)
+                kind(request, divisions, system.over(network), prepared)
             })
             .collect()
     };
     let alone = kinds(None);
     let mut result = PoolsResult::default();
-    let mut bound = bound::Best::of(request, (&layouts, &stages), &space.networks);
+    let mut bound = bound::Best::of(request, divisions, &space.networks);
     for kind in &alone {
         bound.add(&kind.system, kind.prepared, &kind.bounds);
     }
@@ -158,14 +152,13 @@ fn worth_joining<'a>(networks: &[Connection<'a>], systems: &[System<'a>]) -> Vec
 
 fn kind<'p, 'a>(
     request: &PoolsRequest,
-    (layouts, stages): (&[Layout], &[Vec<Stage>]),
+    divisions: &Divisions,
     system: System<'a>,
     prepared: &'p Prepared,
 ) -> Option<Kind<'p, 'a>> {
     let context = PoolContext {
         request,
-        layouts,
-        stages,
+        divisions,
         system,
         prepared,
     };

@@ -3,7 +3,7 @@
 use super::found::{FoundPool, FoundPools, PoolsAim, PoolsRequest, better};
 use super::side;
 use super::side::Side;
-use crate::bill::{Cluster, HostSet, Packed, filled, packed};
+use crate::bill::{Cluster, HostSet, Packed, packed};
 use crate::cost::of_purchase;
 use crate::hardware::{Connection, System};
 use crate::load::{Arrivals, Start};
@@ -282,18 +282,16 @@ impl<'a> Pair<'_, 'a> {
 
     fn cluster(&self, x: u32, y: u32) -> Option<Cluster<'a>> {
         let (prefill, decode) = (self.prefill, self.decode);
+        let (reading, answering) = ((prefill.placement, x), (decode.placement, y));
+        let over =
+            |side: &Side<'a>, packed: Packed| packed.in_hosts(&side.system.over(self.network));
         let sets = if self.alike {
-            let packed = packed((prefill.placement, x), (decode.placement, y));
-            vec![self.host_set(prefill.system, packed)]
+            vec![over(prefill, packed(reading, answering))]
         } else {
-            let alone = |(side, replicas): (&Side<'a>, u32)| {
-                let packed = Packed {
-                    hosts: filled(side.placement, replicas).0,
-                    accelerators: side.accelerators() * replicas,
-                };
-                self.host_set(side.system, packed)
-            };
-            [(prefill, x), (decode, y)].map(alone).to_vec()
+            let alone = [(prefill, reading), (decode, answering)];
+            alone
+                .map(|(side, some)| over(side, Packed::alone(some)))
+                .to_vec()
         };
         let hosts: u32 = sets.iter().map(|set| set.hosts).sum();
         // Inside of one host there is no network, and nothing to join without several.
@@ -301,13 +299,6 @@ impl<'a> Pair<'_, 'a> {
             return None;
         }
         Cluster::of(sets)
-    }
-
-    fn host_set(&self, system: System<'a>, packed: Packed) -> HostSet<'a> {
-        HostSet {
-            hosts: packed.hosts,
-            ..HostSet::of(&system.over(self.network), packed.accelerators, 0)
-        }
     }
 }
 
@@ -318,22 +309,11 @@ pub(super) fn way<'a>(
     ends: &[(System<'a>, Placement); 2],
     cache: Bytes,
 ) -> Option<Transfer> {
-    let [(fabric, from), (other, to)] = [0, 1].map(|end| {
-        (
-            ends[end].0.over(network).fabric(request.assumptions),
-            ends[end].1,
-        )
+    let fabrics = ends.map(|(system, _)| system.over(network).fabric(request.assumptions));
+    let [from, to] = [0, 1].map(|end| End {
+        fabric: &fabrics[end],
+        placement: ends[end].1,
     });
-    let (one, more) = (
-        End {
-            fabric: &fabric,
-            placement: from,
-        },
-        End {
-            fabric: &other,
-            placement: to,
-        },
-    );
-    let neighbours = network.is_none().then_some(from.slots);
-    transfer(one, more, neighbours, cache, real(request.question.prompt))
+    let neighbours = network.is_none().then_some(from.placement.slots);
+    transfer(from, to, neighbours, cache, real(request.question.prompt))
 }

@@ -4,13 +4,14 @@ use super::found::PoolsRequest;
 use crate::catalog::RequestOverhead;
 use crate::hardware::{Fabric, Rates, System};
 use crate::load::Arrivals;
-use crate::parallel::{Layout, Placement, Stage};
+use crate::parallel::{Layout, Placement};
 use crate::quantity::Bytes;
+use crate::search::serving::divisions::Divisions;
 use crate::search::serving::goal::LatencyGoal;
 use crate::search::serving::in_time::largest_in_time;
-use crate::search::serving::latency::{LEAST_LOAD, Most, in_time, whole};
+use crate::search::serving::latency::{LEAST_LOAD, Most, engine, in_time, whole};
 use crate::search::serving::layouts::placed;
-use crate::serving::engine::{Estimator, ReplicaSteps, limits};
+use crate::serving::engine::Estimator;
 use crate::serving::{Prepared, Replica, prompt_cache};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -129,9 +130,7 @@ pub(super) fn poisson(per_second: f64) -> Arrivals {
 /// A model on one kind of hardware, with or without a network between its hosts.
 pub(super) struct PoolContext<'g, 'a> {
     pub(super) request: &'g PoolsRequest<'g>,
-    pub(super) layouts: &'g [Layout],
-    /// By their number, from one.
-    pub(super) stages: &'g [Vec<Stage>],
+    pub(super) divisions: &'g Divisions<'g>,
     pub(super) system: System<'a>,
     pub(super) prepared: &'g Prepared,
 }
@@ -146,9 +145,8 @@ impl<'a> PoolContext<'_, 'a> {
             at_random: false,
             ..own
         };
-        let mut bounds: Vec<Bound> = self
-            .layouts
-            .par_iter()
+        let layouts = self.divisions.layouts().par_iter();
+        let mut bounds: Vec<Bound> = layouts
             .filter_map(|&layout| {
                 let placement = placed(layout, &self.system, request.question)?;
                 if !request.affords(&self.system, placement.accelerators()) {
@@ -229,23 +227,14 @@ impl<'a> PoolContext<'_, 'a> {
         placement: Placement,
         fabric: &'r Fabric,
     ) -> Option<Replica<'r>> {
-        Some(Replica::new(
-            self.prepared.rank(layout.degrees())?,
-            self.stages.get(layout.pp as usize - 1)?,
-            fabric,
-            placement,
-            self.request.question,
-            self.system.accelerator,
-            self.request.assumptions,
-        ))
+        let accelerator = self.system.accelerator;
+        self.divisions
+            .replica(layout, placement, self.prepared, fabric, accelerator)
     }
 
     fn side(&self, replica: &Replica, bound: &Bound, pool: Pool) -> Side<'a> {
         let PoolsRequest {
-            goal,
-            question,
-            assumptions,
-            ..
+            goal, assumptions, ..
         } = self.request;
         let Bound {
             of_one,
@@ -253,21 +242,13 @@ impl<'a> PoolContext<'_, 'a> {
             placement,
             ..
         } = *bound;
-        let in_flight = layout.pp;
-        let limits = limits(
-            &goal.engine,
-            replica,
-            in_flight,
-            question.overlap,
-            assumptions,
-        );
+        let (steps, limits) = engine(replica, goal, layout.pp, assumptions);
         let overhead = match pool {
             Pool::Prefill => assumptions
                 .engine
                 .map_or_else(Default::default, |engine| engine.request),
             Pool::Decode => RequestOverhead::default(),
         };
-        let steps = ReplicaSteps { replica, in_flight };
         let traffic = pool.goal(goal).traffic;
         Side {
             system: self.system,

@@ -11,12 +11,13 @@ use crate::parallel::{Layout, Placement};
 use crate::quantity::MicroUsd;
 use crate::search::result::SearchResult;
 use crate::search::serving::batch::Count;
+use crate::search::serving::divisions::Divisions;
 use crate::search::serving::found::FoundUnit;
 use crate::search::serving::goal::{Goal, LatencyGoal};
 use crate::search::serving::kept::KeptPart;
 use crate::search::serving::latency::{BEYOND, LEAST_LOAD, Most, Supply, alone, supply, whole};
 use crate::search::serving::reduce::{Demand, reduce};
-use crate::search::serving::units::{Candidate, Divisions, Prices, Task};
+use crate::search::serving::units::{Candidate, Prices, Task};
 use crate::serving::engine::{
     EngineLimits, LoadReport, Remembered, ReplicaSteps, SessionsKept, StepSeconds, StepTable,
     StepTime, StepWork, limits,
@@ -615,8 +616,6 @@ impl<'s, 'a> Kinds<'s, 'a> {
             &self.prepared[line.prepared].1,
             &line.fabric,
             line.system.accelerator,
-            self.part.question,
-            self.part.assumptions,
         )
     }
 
@@ -945,8 +944,8 @@ fn alike<'a>(
         let (place, lines) = match known.entry(id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                let (card, assumptions) = (system.accelerator, part.assumptions);
-                let Some(priced) = task.divisions.prepared(part.question, card, assumptions) else {
+                let card = system.accelerator;
+                let Some(priced) = task.divisions.prepared(card) else {
                     continue;
                 };
                 prepared.push((id, priced));
