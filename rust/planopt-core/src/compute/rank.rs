@@ -9,7 +9,9 @@ use crate::format::Formats;
 use crate::hardware::Rates;
 use crate::parallel::{Degrees, Exchange, local_shape, weights};
 use crate::quantity::{Bytes, Seconds, real};
-use crate::transformer::{Drafter, Operation, Role, Shard, Transformer, Work};
+use crate::transformer::{
+    Drafter, Operation, Role, Shard, Transformer, Work, greatest_common_divisor,
+};
 
 /// The operations of one kind of layer, of the embedding or of the head, on one rank.
 #[derive(Clone, Debug, Default)]
@@ -130,7 +132,7 @@ impl RankDraft {
                     .collect()
             }
             Drafter::Model(model) => {
-                let divided = common_divisor(u64::from(degrees.tp), model.heads);
+                let divided = greatest_common_divisor(u64::from(degrees.tp), model.heads);
                 let degrees = Degrees::tensor(u32::try_from(divided).unwrap_or(1));
                 let Rank {
                     blocks,
@@ -172,11 +174,6 @@ impl RankDraft {
             .map(|(block, count)| block.kv_cache_bytes(context, page_tokens) * *count)
             .sum()
     }
-}
-
-/// The largest number that divides both.
-fn common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 impl Rank {

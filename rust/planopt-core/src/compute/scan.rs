@@ -10,11 +10,11 @@ use crate::quantity::{Bytes, real};
 use crate::transformer::{Rule, StateSpace};
 
 /// States are kept, and go from chunk to chunk, in 32 bits.
-const STATE_ELEMENT: f64 = 4.0;
+pub(super) const STATE_ELEMENT: f64 = 4.0;
 
 /// Times that the state of a chunk is moved: written, read and written by the pass over chunks, and
 /// read.
-const STATE_PASSES: f64 = 4.0;
+pub(super) const STATE_PASSES: f64 = 4.0;
 
 /// Times that elements of the convolution, and of the gated normalisation, are moved.
 const CONVOLUTION_PASSES: f64 = 2.0;

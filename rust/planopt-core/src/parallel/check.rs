@@ -4,7 +4,7 @@ use super::choices::{ContextParallel, Schedule};
 use super::layout::Layout;
 use super::rejection::Rejection;
 use crate::load::training::Recipe;
-use crate::transformer::{Transformer, Work};
+use crate::transformer::Transformer;
 
 impl Layout {
     /// Whether the model can be served so; where it can be placed is [`Layout::place`].
@@ -103,26 +103,15 @@ impl Layout {
     }
 
     fn check_experts(&self, transformer: &Transformer) -> Result<(), Rejection> {
-        let ep = self.ep;
-        let choices = transformer
-            .operations()
-            .filter_map(|operation| match operation.work {
-                Work::MatMul { experts, .. } if experts > 1 => Some(experts),
-                _ => None,
-            });
-        match choices.min() {
-            Some(experts) if !experts.is_multiple_of(u64::from(ep)) => Err(Rejection::Experts {
-                ep,
-                ranks: None,
-                experts,
-            }),
-            None if ep > 1 => Err(Rejection::Experts {
-                ep,
-                ranks: None,
-                experts: 1,
-            }),
-            _ => Ok(()),
+        let (ep, experts) = (self.ep, transformer.experts().unwrap_or(1));
+        if experts.is_multiple_of(u64::from(ep)) {
+            return Ok(());
         }
+        Err(Rejection::Experts {
+            ep,
+            ranks: None,
+            experts,
+        })
     }
 
     fn check_context(&self, transformer: &Transformer, recipe: &Recipe) -> Result<(), Rejection> {

@@ -89,7 +89,7 @@ pub struct Transformer {
 }
 
 /// The largest number that divides both.
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+pub(crate) fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 {
         a
     } else {

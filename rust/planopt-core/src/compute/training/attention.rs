@@ -1,9 +1,10 @@
 //! Attention of training: over a whole sequence, with what backward keeps of it and what
 //! context-parallel ranks send each other.
 
+use super::heads::Heads;
 use super::layer::LayerCost;
 use super::pricing::{MASK, Pricing};
-use crate::compute::shape::{causal_mean, tighter};
+use crate::compute::shape::causal_mean;
 use crate::hardware::saturation;
 use crate::parallel::{ContextParallel, Module};
 use crate::quantity::{Bytes, Seconds, real};
@@ -24,65 +25,9 @@ const CAUSAL_SHARE: f64 = 0.5;
 /// products and a softmax backward.
 const STORED_KERNELS: (f64, f64) = (3.0, 5.0);
 
-/// Heads of attention on one rank.
-struct Heads {
-    query: f64,
-    key_value: f64,
-    /// Width of a query or key.
-    depth: f64,
-    /// Width of a value.
-    value: f64,
-    window: Option<u64>,
-}
-
 impl Pricing<'_> {
-    fn heads(&self, work: Work) -> Option<Heads> {
-        let tp = self.tp();
-        match work {
-            Work::Attention {
-                heads,
-                kv_heads,
-                head_dim,
-                value_dim,
-                window,
-                selected,
-                ..
-            } => Some(Heads {
-                query: real(heads) / tp,
-                key_value: real(kv_heads) / tp.min(real(kv_heads)),
-                depth: real(head_dim),
-                value: real(value_dim),
-                window: tighter(window, selected),
-            }),
-            // Training expands the latent: every head has its own keys and values.
-            Work::LatentAttention {
-                heads,
-                rope,
-                nope,
-                value,
-                selected,
-                ..
-            } => Some(Heads {
-                query: real(heads) / tp,
-                key_value: real(heads) / tp,
-                depth: real(nope + rope),
-                value: real(value),
-                window: selected,
-            }),
-            // It has no values, and every rank scores for all heads.
-            Work::Index { heads, head_dim } => Some(Heads {
-                query: real(heads),
-                key_value: 1.0,
-                depth: real(head_dim),
-                value: 0.0,
-                window: None,
-            }),
-            _ => None,
-        }
-    }
-
     pub(super) fn attention(&self, operation: &Operation, cost: &mut LayerCost) {
-        let Some(heads) = self.heads(operation.work) else {
+        let Some(heads) = Heads::of(operation.work, self.tp()) else {
             return;
         };
         let tokens = self.tokens();
@@ -148,12 +93,7 @@ impl Pricing<'_> {
         let rows = sequence / f64::from(self.layout.cp);
         let matrices = f64::from(self.layout.batch) * heads.query;
         let scores = matrices * rows * sequence;
-        let product = |shape: (f64, f64, f64)| {
-            let (rows, columns, depth) = shape;
-            let operands = rows * depth + depth * columns + rows * columns;
-            let bytes = matrices * operands * self.activation();
-            self.time(self.base_rate([columns, depth]), matrices, shape, bytes)
-        };
+        let product = |shape| self.base_product(matrices, shape);
         let score = product((rows, sequence, heads.depth));
         let score_gradient = product((rows, sequence, heads.value));
         let mixed = product((rows, heads.value, sequence));

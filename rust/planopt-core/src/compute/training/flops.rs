@@ -1,6 +1,7 @@
 //! The arithmetic that counts as the model's, in the conventions that published figures use.
 
-use crate::compute::shape::{causal_mean, tighter};
+use super::heads::Heads;
+use crate::compute::shape::causal_mean;
 use crate::load::training::{FlopsConvention, PASSES, Recipe};
 use crate::quantity::real;
 use crate::transformer::{Operation, Rule, Transformer, Work};
@@ -30,25 +31,12 @@ pub fn model_flops_per_token(
             window.map_or(sequence, |window| real(window).min(sequence))
         }
     };
-    let of = |operation: &Operation| match operation.work {
-        Work::Attention {
-            heads,
-            head_dim,
-            value_dim,
-            window,
-            selected,
-            ..
-        } => PASSES * 2.0 * real(heads * (head_dim + value_dim)) * seen(tighter(window, selected)),
-        Work::Index { heads, head_dim } => PASSES * 2.0 * real(heads * head_dim) * seen(None),
-        Work::LatentAttention {
-            heads,
-            rope,
-            nope,
-            value,
-            selected,
-            ..
-        } => PASSES * 2.0 * real(heads * (nope + rope + value)) * seen(selected),
-        Work::StateSpace(mixer) => {
+    let of = |operation: &Operation| match (operation.work, Heads::of(operation.work, 1.0)) {
+        (_, Some(heads)) => {
+            let widths = heads.query * (heads.depth + heads.value);
+            PASSES * 2.0 * widths * seen(heads.window)
+        }
+        (Work::StateSpace(mixer), _) => {
             let of_element = match mixer.rule {
                 Rule::Decay => SCAN_FLOP,
                 Rule::GatedDelta | Rule::KimiDelta => DELTA_FLOP,

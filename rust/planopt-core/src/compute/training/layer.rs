@@ -151,29 +151,17 @@ impl LayerCost {
                 sum + recomputed
             })
     }
-}
 
-impl LayerCost {
     /// One more kernel of forward.
     pub(super) fn add_forward(&mut self, time: Seconds) {
-        self.add_forward_of(1.0, time);
+        self.forward += time;
+        self.forward_kernels += 1.0;
     }
 
     /// One more kernel of backward.
     pub(super) fn add_backward(&mut self, time: Seconds) {
-        self.add_backward_of(1.0, time);
-    }
-
-    /// So many more kernels of forward, which take so long together.
-    pub(super) fn add_forward_of(&mut self, kernels: f64, time: Seconds) {
-        self.forward += time;
-        self.forward_kernels += kernels;
-    }
-
-    /// The same of backward.
-    pub(super) fn add_backward_of(&mut self, kernels: f64, time: Seconds) {
         self.backward += time;
-        self.backward_kernels += kernels;
+        self.backward_kernels += 1.0;
     }
 }
 

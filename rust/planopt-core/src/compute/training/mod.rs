@@ -3,6 +3,7 @@
 mod attention;
 mod candidate;
 mod flops;
+mod heads;
 mod layer;
 mod model;
 mod operation;

@@ -120,6 +120,14 @@ impl Pricing<'_> {
         )
     }
 
+    /// The time of so many such products, each operand read or written once.
+    pub(super) fn base_product(&self, matrices: f64, shape: (f64, f64, f64)) -> Seconds {
+        let (rows, columns, depth) = shape;
+        let operands = rows * depth + depth * columns + rows * columns;
+        let bytes = matrices * operands * self.activation();
+        self.time(self.base_rate([columns, depth]), matrices, shape, bytes)
+    }
+
     /// Normalisation: input read, output written; backward reads the input and the gradient.
     pub(crate) fn elementwise(&self, width: f64, keeps: bool, cost: &mut LayerCost) {
         let elements = width * self.stream();

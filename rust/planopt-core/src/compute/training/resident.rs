@@ -99,17 +99,12 @@ fn state_bytes(recipe: &Recipe, matrix: Option<(f64, f64)>) -> f64 {
 
 /// What a rank holds of `operation`, without copies in fewer bits.
 pub(crate) fn resident_state(recipe: &Recipe, operation: &Operation, layout: &Layout) -> Resident {
-    let (tp, ep) = if is_routed(operation) {
-        (layout.expert_tp(), layout.ep)
+    let (tp, parts) = if is_routed(operation) {
+        (layout.expert_tp(), f64::from(layout.ep))
     } else {
-        (layout.tp, layout.ep)
+        (layout.tp, 1.0)
     };
-    let parameters = real(operation.parameters) * parameter_fraction(operation, tp)
-        / if is_routed(operation) {
-            f64::from(ep)
-        } else {
-            1.0
-        };
+    let parameters = real(operation.parameters) * parameter_fraction(operation, tp) / parts;
     let Some(adapters) = recipe.adapters else {
         let matrix = match operation.work {
             Work::MatMul { k, n, .. } if operation.quantised => Some((real(k), real(n))),
@@ -127,32 +122,33 @@ pub(crate) fn resident_state(recipe: &Recipe, operation: &Operation, layout: &La
         weights,
         ..Resident::default()
     };
-    own + trained(recipe, adapter_parameters(recipe, operation, tp, ep), None)
+    own + trained(
+        recipe,
+        adapter_parameters(recipe, operation, tp, parts),
+        None,
+    )
 }
 
-/// Parameters of the adapter on a product of a layer: `rank (k + n)`.
-pub(crate) fn adapter_parameters(recipe: &Recipe, operation: &Operation, tp: u32, ep: u32) -> f64 {
-    match (recipe.adapters, operation.work) {
-        (
-            Some(adapters),
-            Work::MatMul {
-                k,
-                n,
-                shard,
-                experts,
-                ..
-            },
-        ) if is_adapted(recipe, operation) => {
-            let (k_local, n_local) = local_shape(k, n, shard, tp);
-            let matrices = if experts > 1 {
-                real(experts) / f64::from(ep)
-            } else {
-                1.0
-            };
-            matrices * f64::from(adapters.rank) * (k_local + n_local)
-        }
-        _ => 0.0,
+/// Parameters of the adapter on a product of a layer: `rank (k + n)` for each of its matrices.
+fn adapter_parameters(recipe: &Recipe, operation: &Operation, tp: u32, parts: f64) -> f64 {
+    let (
+        Some(adapters),
+        Work::MatMul {
+            k,
+            n,
+            shard,
+            experts,
+            ..
+        },
+    ) = (recipe.adapters, operation.work)
+    else {
+        return 0.0;
+    };
+    if !is_adapted(recipe, operation) {
+        return 0.0;
     }
+    let (k_local, n_local) = local_shape(k, n, shard, tp);
+    real(experts) / parts * f64::from(adapters.rank) * (k_local + n_local)
 }
 
 /// Whether a product has an adapter beside it.

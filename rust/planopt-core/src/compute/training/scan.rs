@@ -4,15 +4,9 @@
 
 use super::layer::LayerCost;
 use super::pricing::Pricing;
+use crate::compute::scan::{STATE_ELEMENT, STATE_PASSES};
 use crate::quantity::{Bytes, real};
 use crate::transformer::{Rule, StateSpace};
-
-/// States go from chunk to chunk in 32 bits.
-const STATE_ELEMENT: f64 = 4.0;
-
-/// Times that the state of a chunk is moved: written, read and written by the pass over chunks,
-/// and read.
-const STATE_PASSES: f64 = 4.0;
 
 /// Products of backward for each one of forward.
 const GRADIENTS: f64 = 2.0;
@@ -34,16 +28,7 @@ impl Pricing<'_> {
         // Read and written; in backward recomputed, its gradient read and that of its input written.
         self.pass(cost, convolved, (2.0, 5.0), 0.0);
 
-        let product = |matrices: f64, shape: (f64, f64, f64)| {
-            let (rows, columns, depth) = shape;
-            let operands = rows * depth + depth * columns + rows * columns;
-            self.time(
-                self.base_rate([columns, depth]),
-                matrices,
-                shape,
-                matrices * operands * element,
-            )
-        };
+        let product = |matrices: f64, shape| self.base_product(matrices, shape);
         let within = |columns: f64| product(chunks * heads, (chunk, columns, chunk));
         let across = || product(chunks * heads, (chunk, width, state));
         let of_chunks = match mixer.rule {

@@ -2,7 +2,7 @@
 
 use crate::load::training::Recipe;
 use crate::parallel::{ContextParallel, Layout, Recompute, Schedule, Stage, Zero, partition_model};
-use crate::transformer::{Transformer, Work};
+use crate::transformer::Transformer;
 
 /// Largest tensor-parallel degree tried: that of a rack joined by one scale-up link.
 const LARGEST_TENSOR: u32 = 64;
@@ -124,7 +124,8 @@ fn powers_of_two(most: u32) -> impl Iterator<Item = u32> {
 
 /// How one micro-batch meets one stage: all degrees that its cost depends on.
 fn shapes(transformer: &Transformer, recipe: &Recipe) -> Vec<Layout> {
-    let experts = experts(transformer);
+    let experts = transformer.experts().unwrap_or(1);
+    let experts = u32::try_from(experts).unwrap_or(u32::MAX);
     let longest = (recipe.seq_len / LEAST_CONTEXT).clamp(1, LARGEST_CONTEXT);
     let mut shapes = Vec::new();
     for tp in powers_of_two(LARGEST_TENSOR) {
@@ -165,17 +166,6 @@ fn most_layers(stages: &[Stage]) -> u32 {
     (1..=u32::MAX)
         .find(|count| f64::from(*count) >= most)
         .unwrap_or(1)
-}
-
-/// Experts of a layer; 1 without any.
-fn experts(transformer: &Transformer) -> u32 {
-    let routed = transformer
-        .operations()
-        .filter_map(|operation| match operation.work {
-            Work::MatMul { experts, .. } if experts > 1 => u32::try_from(experts).ok(),
-            _ => None,
-        });
-    routed.min().unwrap_or(1)
 }
 
 /// Stages, and chunks of each. Of pipelines whose largest stage is the same the shortest one
