@@ -88,6 +88,18 @@ struct Source {
 }
 
 impl Source {
+    /// Of something new that is sold by itself at one price.
+    fn plain(date: String, status: Status, changes: Vec<String>) -> Self {
+        Self {
+            date,
+            status,
+            per: 1,
+            range: (None, None),
+            used: false,
+            changes,
+        }
+    }
+
     /// Date, how well it is known where that is not plain reading, and what was done to it.
     fn short(&self) -> String {
         let known = match (self.per, self.status) {
@@ -136,8 +148,7 @@ pub fn sourced(catalog: &Catalog, lines: &mut [BomLine]) {
         if let Some(source) = source {
             line.source = Some(source.short());
             line.used = source.used;
-            let divided = source.per > 1;
-            let status = if divided {
+            let status = if source.per > 1 {
                 Status::Derived
             } else {
                 source.status
@@ -155,14 +166,8 @@ fn of_offer(catalog: &Catalog, id: &str) -> Option<Source> {
     let prices = described.figures.into_iter();
     let mut prices = prices.filter(|figure| matches!(figure.field.as_str(), "price" | "spot"));
     prices.find_map(|figure| {
-        Some(Source {
-            status: figure.status?,
-            date: figure.date.unwrap_or_default(),
-            per: 1,
-            range: (None, None),
-            used: false,
-            changes: figure.changes,
-        })
+        let date = figure.date.unwrap_or_default();
+        Some(Source::plain(date, figure.status?, figure.changes))
     })
 }
 
@@ -170,14 +175,8 @@ fn of_offer(catalog: &Catalog, id: &str) -> Option<Source> {
 fn of_assumption(catalog: &Catalog, figure: &str) -> Option<Source> {
     let figure = catalog.assumptions.figure(&format!("cost.{figure}"))?;
     let source = figure.source.as_ref()?;
-    Some(Source {
-        status: source.status,
-        date: source.date.clone(),
-        per: 1,
-        range: (None, None),
-        used: false,
-        changes: Vec::new(),
-    })
+    let date = source.date.clone();
+    Some(Source::plain(date, source.status, Vec::new()))
 }
 
 /// Of the price that is paid, or else of one that decides.
@@ -188,12 +187,11 @@ fn of_tags(tags: &[PriceTag], paid: Option<f64>) -> Option<Source> {
     let is_paid = |tag: &&PriceTag| Some(tag.usd) == paid;
     let tag = decide.clone().find(is_paid).or_else(|| decide.next())?;
     let source = tag.source.as_ref()?;
+    let (date, changes) = (source.date.clone(), source.changes.clone());
     Some(Source {
-        date: source.date.clone(),
-        status: source.status,
         per: tag.per,
         range: (tag.low_usd, tag.high_usd),
         used: tag.condition == SoldAs::Used,
-        changes: source.changes.clone(),
+        ..Source::plain(date, source.status, changes)
     })
 }

@@ -43,6 +43,16 @@ pub struct Compared {
     pub plans: Vec<Offer>,
 }
 
+impl Compared {
+    fn demand_spread(&self) -> f64 {
+        if self.demand_varies {
+            DEMAND_SPREAD
+        } else {
+            0.0
+        }
+    }
+}
+
 /// A part by kind and id, and whether it is dearer where memory and wafers are.
 pub type Part = (String, bool);
 /// A kind by name, with what half of its steps are above, a tenth below and a tenth above, measured
@@ -125,8 +135,7 @@ pub struct Worth {
 /// Compares plans in the same scenarios.
 pub fn compare(asked: &Compared) -> Risks {
     let worlds = Worlds::draw(asked);
-    let prices: Vec<Vec<f64>> = asked.plans.iter().map(|one| worlds.prices(one)).collect();
-    let misses: Vec<Vec<Miss>> = asked.plans.iter().map(|one| worlds.misses(one)).collect();
+    let (prices, misses) = worlds.of_plans(&asked.plans);
     let mut costs = prices.clone();
     let mut regrets = prices.clone();
     let mut best = vec![0_usize; asked.plans.len()];
@@ -169,11 +178,7 @@ pub fn compare(asked: &Compared) -> Risks {
         })
         .collect();
     Risks {
-        demand_spread: if asked.demand_varies {
-            DEMAND_SPREAD
-        } else {
-            0.0
-        },
+        demand_spread: asked.demand_spread(),
         common_price_spread: COMMON_PRICE_SPREAD,
         own_price_spread: OWN_PRICE_SPREAD,
         later_price_ratio: LATER_PRICE_RATIO,
@@ -208,8 +213,7 @@ pub struct Stage {
 /// Compares what may be bought now in the same scenarios.
 pub fn recourse(asked: &Recourse) -> Vec<Stage> {
     let (of, worlds) = (&asked.of, Worlds::draw(&asked.of));
-    let prices: Vec<Vec<f64>> = of.plans.iter().map(|one| worlds.prices(one)).collect();
-    let misses: Vec<Vec<Miss>> = of.plans.iter().map(|one| worlds.misses(one)).collect();
+    let (prices, misses) = worlds.of_plans(&of.plans);
     let instead = |scenario: usize| {
         let holding = (0..of.plans.len()).filter(|&plan| misses[plan][scenario] == Miss::Nothing);
         holding.map(|plan| prices[plan][scenario]).reduce(f64::min)
@@ -372,11 +376,7 @@ struct Worlds {
 impl Worlds {
     fn draw(asked: &Compared) -> Self {
         let normals = |name: &str| normals(asked.seed, name, asked.scenarios);
-        let spread = if asked.demand_varies {
-            DEMAND_SPREAD
-        } else {
-            0.0
-        };
+        let spread = asked.demand_spread();
         // Of mean 1.
         let demand = |normal: f64| spread.mul_add(normal, -spread * spread / 2.0).exp();
         let common = normals("memory and wafers");
@@ -401,21 +401,25 @@ impl Worlds {
         }
     }
 
-    fn prices(&self, plan: &Offer) -> Vec<f64> {
-        let paid = |scenario| {
-            let lines = plan.lines.iter();
-            lines.map(move |&(part, usd): &(usize, f64)| usd * self.parts[part][scenario])
+    /// What each plan costs, and what it lacks, by scenario.
+    fn of_plans(&self, plans: &[Offer]) -> (Vec<Vec<f64>>, Vec<Vec<Miss>>) {
+        let scenarios = || self.demand.iter().enumerate();
+        let of_plan = |plan: &Offer| {
+            let price = |(scenario, _)| {
+                let lines = plan.lines.iter();
+                lines
+                    .map(|&(part, usd)| usd * self.parts[part][scenario])
+                    .sum()
+            };
+            let miss = |(scenario, demand): (usize, &f64)| {
+                plan.miss(*demand, &|kind| self.kinds[kind][scenario])
+            };
+            (
+                scenarios().map(price).collect(),
+                scenarios().map(miss).collect(),
+            )
         };
-        (0..self.demand.len())
-            .map(|scenario| paid(scenario).sum())
-            .collect()
-    }
-
-    fn misses(&self, plan: &Offer) -> Vec<Miss> {
-        let of = |(scenario, demand): (usize, &f64)| {
-            plan.miss(*demand, &|kind| self.kinds[kind][scenario])
-        };
-        self.demand.iter().enumerate().map(of).collect()
+        plans.iter().map(of_plan).unzip()
     }
 }
 

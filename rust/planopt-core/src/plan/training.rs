@@ -11,7 +11,7 @@ use crate::document::{
 use crate::load::training::{Recipe, Run};
 use crate::parallel::{Layout, Rejection};
 use crate::quantity::{HOURS_PER_DAY, MicroUsd, SECONDS_PER_HOUR, Watts};
-use crate::training::{StepTime, TrainingEvaluation};
+use crate::training::{Job, StepTime, TrainingEvaluation};
 use crate::transformer::Transformer;
 
 const TERA: f64 = 1e12;
@@ -45,7 +45,18 @@ pub(crate) struct ClusterContext {
     pub(crate) hardware: HardwareAnswer,
 }
 
-impl RunContext<'_> {
+impl<'s> RunContext<'s> {
+    /// The job, however it is told.
+    pub(crate) fn job(&self) -> Job<'s> {
+        Job {
+            transformer: self.transformer,
+            recipe: self.recipe,
+            layout: self.layout,
+            assumptions: self.assumptions,
+            training: self.training,
+        }
+    }
+
     /// The answer to a layout that cannot be laid out.
     pub(crate) fn unplaced(
         &self,

@@ -6,7 +6,7 @@ use crate::compute::training::PricedModel;
 use crate::document::{HardwareAnswer, TrainingAnswer};
 use crate::hardware::{Fabric, Rates, System};
 use crate::parallel::{Groups, Rejection, partition_model};
-use crate::training::{AtWork, TrainingEvaluation, TrainingHardware, evaluate};
+use crate::training::{AtWork, Job, TrainingEvaluation, TrainingHardware};
 
 /// What an answer is about.
 pub(crate) struct Subject<'s, 'a> {
@@ -39,36 +39,25 @@ impl<'a> Subject<'_, 'a> {
     }
 
     pub(crate) fn evaluate(&self) -> Result<(Rates, TrainingEvaluation), Rejection> {
-        let RunContext {
+        let job = self.context.job();
+        let Job {
             transformer,
             recipe,
             layout,
-            assumptions,
-            training,
             ..
-        } = self.context;
+        } = job;
         layout.check_trained(transformer, recipe)?;
         let fabric = self.fabric();
         let groups = Groups::placed(layout, &fabric, self.system.slots)?;
         let rates = self.rates()?;
-        let priced = PricedModel::new(transformer, recipe, layout, &rates, &groups, training);
+        let priced = PricedModel::new(transformer, recipe, layout, &rates, &groups, job.training);
         let stages = partition_model(transformer, recipe, layout.pp, layout.vpp);
         let hardware = TrainingHardware {
             system: &self.system,
             rates: &rates,
             fabric: &fabric,
         };
-        let evaluation = evaluate(
-            transformer,
-            &priced,
-            recipe,
-            layout,
-            &groups,
-            &stages,
-            &hardware,
-            assumptions,
-            training,
-        );
+        let evaluation = job.evaluate(&hardware, &priced, &groups, &stages);
         Ok((rates, evaluation))
     }
 
@@ -79,16 +68,8 @@ impl<'a> Subject<'_, 'a> {
 
     fn cluster(&self) -> Option<Cluster<'a>> {
         let accelerators = self.context.layout.accelerators();
-        let (spares, _) = self.at_work(accelerators).spares(self.context.training);
+        let (spares, _) = AtWork::on(&self.system, accelerators).spares(self.context.training);
         Cluster::of_run(vec![HostSet::of(&self.system, accelerators, spares)])
-    }
-
-    /// So many of its accelerators in as few hosts as hold them.
-    pub(crate) fn at_work(&self, accelerators: u32) -> AtWork {
-        AtWork {
-            accelerators,
-            hosts: accelerators.div_ceil(self.system.slots),
-        }
     }
 
     /// What it runs on, at the peak of so many operations a second.

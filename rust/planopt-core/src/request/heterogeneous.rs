@@ -10,7 +10,7 @@ use crate::hardware::{Fabric, Nics, Owned, Rates, TestSystem};
 use crate::parallel::Rejection;
 use crate::plan::training::{ClusterContext, RunContext};
 use crate::plan::training_problem::Subject;
-use crate::training::{Balanced, Job, Share, TrainingEvaluation, TrainingHardware};
+use crate::training::{AtWork, Balanced, Share, TrainingEvaluation, TrainingHardware};
 
 /// Evaluates one configuration over several kinds of accelerator.
 pub fn evaluate_mixed(
@@ -186,13 +186,7 @@ impl EvaluateTraining {
                 accelerators: share.accelerators,
             })
             .collect();
-        let job = Job {
-            transformer: context.transformer,
-            recipe: context.recipe,
-            layout: context.layout,
-            assumptions: context.assumptions,
-            training: context.training,
-        };
+        let job = context.job();
         Both {
             peak: shares
                 .iter()
@@ -216,7 +210,8 @@ impl EvaluateTraining {
         let kinds = subjects.iter().zip(&self.shares);
         let sets = kinds
             .map(|(subject, share)| {
-                let (spares, _) = subject.at_work(share.accelerators).spares(training);
+                let at_work = AtWork::on(&subject.system, share.accelerators);
+                let (spares, _) = at_work.spares(training);
                 HostSet::of(&subject.system, share.accelerators, spares)
             })
             .collect();

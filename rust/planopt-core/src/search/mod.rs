@@ -1,6 +1,7 @@
 //! The search for units worth buying: every accelerator, host, network, layout and batch that a
 //! question leaves open.
 
+mod alike;
 mod alone;
 mod chained;
 mod found;

@@ -479,16 +479,16 @@ impl Length<'_> {
     }
 
     /// What each stage of a chain takes of a step, and all of it together.
-    fn turn(
+    fn turn<'t>(
         &self,
         chain: &[Link],
         step: Step,
-        taken: &[&[f64]],
+        taken: impl Fn(usize) -> &'t [f64],
     ) -> (Vec<Seconds>, Vec<Seconds>, Seconds) {
         let layers = self.search.layers();
         let tokens = step.tokens();
         let stages: Vec<Seconds> = (chain.iter())
-            .map(|link| Seconds(taken[link.kind][Stretches::index(layers, &link.layers)]))
+            .map(|link| Seconds(taken(link.kind)[Stretches::index(layers, &link.layers)]))
             .collect();
         let mut hops: Vec<Seconds> = (chain.windows(2))
             .map(|pair| self.hop(pair[0].kind, pair[1].kind, tokens))
@@ -516,15 +516,11 @@ impl Length<'_> {
         let search = self.search;
         let sequences = f64::from(batch);
         let context = real(search.question.context);
-        let of = |known: &'_ [Vec<f64>], step| {
-            let known: Vec<&[f64]> = known.iter().map(Vec::as_slice).collect();
-            self.turn(chain, step, &known)
-        };
-        let decoded: Vec<&[f64]> = times.stretches.iter().map(Stretches::seconds).collect();
-        let (stages, hops, turn) = self.turn(chain, search.decode(batch), &decoded);
-        let (_, _, alone) = of(&self.alone, search.decode(1));
-        let (read, _, prefill) = of(&self.prompt, search.prompt());
-        let (replay, _, _) = of(&self.middle, search.middle());
+        let decoded = |kind: usize| times.stretches[kind].seconds();
+        let (stages, hops, turn) = self.turn(chain, search.decode(batch), decoded);
+        let (_, _, alone) = self.turn(chain, search.decode(1), |kind| &self.alone[kind]);
+        let (read, _, prefill) = self.turn(chain, search.prompt(), |kind| &self.prompt[kind]);
+        let (replay, _, _) = self.turn(chain, search.middle(), |kind| &self.middle[kind]);
         let prompt = real(search.question.prompt);
         let cached = search.middle().tokens();
         let users = sequences * f64::from(self.stages);
@@ -583,10 +579,11 @@ impl Length<'_> {
 
     /// As many such chains as there are machines for.
     fn swarm(&self, chain: &[Link], recoveries: Vec<Recovery>) -> Swarm {
-        let each = |kind| chain.iter().filter(|link| link.kind == kind).count();
-        let kinds = 0..self.search.neighbours.len();
-        let mixture = kinds.map(|kind| u32::try_from(each(kind)).unwrap_or(u32::MAX));
-        self.swarm_of(&mixture.collect::<Vec<_>>(), recoveries)
+        let mut mixture = vec![0; self.search.neighbours.len()];
+        for link in chain {
+            mixture[link.kind] += 1;
+        }
+        self.swarm_of(&mixture, recoveries)
     }
 
     fn swarm_of(&self, mixture: &[u32], recoveries: Vec<Recovery>) -> Swarm {

@@ -218,10 +218,9 @@ impl Redundancy {
             let carried = bought.iter().map(|(unit, count)| {
                 let parts = standing(unit).parts(domain);
                 let each = of_part(unit, parts.unwrap_or(1).max(1));
-                let each = if parts.is_some() {
-                    each.min(most.clone())
-                } else {
-                    each
+                let each = match parts {
+                    Some(_) => each.min(most.clone()),
+                    None => each,
                 };
                 times(&each, u128::from(parts.unwrap_or(1)) * u128::from(*count))
             });

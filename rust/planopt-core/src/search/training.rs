@@ -18,9 +18,10 @@ pub use self::goal::{Payment, TrainingAim, TrainingGoal, TrainingLimits, Trainin
 use self::layouts::{Candidate, Layouts};
 use self::prepared::{Priced, Subject};
 use crate::cost::of_purchase;
-use crate::hardware::{Connection, Fabric, Rates, Space, System};
+use crate::hardware::{Connection, Rates, Space, System};
 use crate::parallel::Layout;
 use crate::quantity::{MicroUsd, Seconds};
+use crate::search::alike::alike;
 use crate::search::result::SearchResult;
 use rayon::prelude::*;
 
@@ -48,22 +49,10 @@ impl TrainingSearch<'_> {
     /// Places of systems, those together on which every run takes as long: instances of one kind that
     /// many offer, say.
     fn alike<'p, 'a>(&self, systems: &'p [System<'a>]) -> Vec<Vec<(usize, &'p System<'a>)>> {
-        let mut alike: Vec<(Fabric, Vec<(usize, &System)>)> = Vec::new();
-        for placed in systems.iter().enumerate() {
-            let system = placed.1;
-            let fabric = system.fabric(self.assumptions);
-            let same = alike.iter_mut().find(|(other, known)| {
-                let (_, known) = known[0];
-                std::ptr::eq(known.accelerator, system.accelerator)
-                    && known.slots == system.slots
-                    && *other == fabric
-            });
-            match same {
-                Some((_, known)) => known.push(placed),
-                None => alike.push((fabric, vec![placed])),
-            }
-        }
-        alike.into_iter().map(|(_, systems)| systems).collect()
+        alike(systems.iter().enumerate(), |(_, system)| {
+            let accelerator: *const _ = system.accelerator;
+            (accelerator, system.slots, system.fabric(self.assumptions))
+        })
     }
 
     /// The layout whose run on so many accelerators of a system is shortest, and that run: whatever

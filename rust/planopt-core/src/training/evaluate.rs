@@ -1,16 +1,13 @@
 //! One candidate: checks, then memory and step from what is priced already.
 
 use super::job::Job;
-use super::run::Failures;
+use super::run::{AtWork, Failures};
 use super::step::{StepTime, step};
-use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::compute::training::{Candidate, PricedModel};
 use crate::hardware::{Fabric, Rates, System};
-use crate::load::training::Recipe;
 use crate::memory::{TrainingMemory, stage_memory};
-use crate::parallel::{Groups, Layout, Rejection, Stage};
+use crate::parallel::{Groups, Rejection, Stage};
 use crate::quantity::{Bytes, real};
-use crate::transformer::Transformer;
 
 /// What a candidate runs on.
 #[derive(Clone, Copy, Debug)]
@@ -71,46 +68,35 @@ impl TrainingEvaluation {
 /// Below this share of useful time a run does not end in any sensible time.
 pub(crate) const LEAST_GOODPUT: f64 = 1e-3;
 
-/// Evaluates a candidate that is checked, placed, priced and assigned to stages.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what a search prepares apart, each for many candidates"
-)]
-pub fn evaluate(
-    transformer: &Transformer,
-    priced: &PricedModel,
-    recipe: &Recipe,
-    layout: &Layout,
-    groups: &Groups,
-    stages: &[Stage],
-    hardware: &TrainingHardware,
-    assumptions: &Assumptions,
-    training: &TrainingAssumptions,
-) -> TrainingEvaluation {
-    let job = Job {
-        transformer,
-        recipe,
-        layout,
-        assumptions,
-        training,
-    };
-    let candidate = candidate(&job, hardware, priced, groups, stages);
-    let micro_batches = f64::from(layout.micro_batches(recipe));
-    let mut memory = TrainingMemory::default();
-    for stage in stages {
-        let own = stage_memory(&candidate, stage).with(micro_batches);
-        if own.total() > memory.total() {
-            memory = own;
+impl Job<'_> {
+    /// Evaluates a candidate that is checked, placed, priced and assigned to stages.
+    pub fn evaluate(
+        &self,
+        hardware: &TrainingHardware,
+        priced: &PricedModel,
+        groups: &Groups,
+        stages: &[Stage],
+    ) -> TrainingEvaluation {
+        let candidate = candidate(self, hardware, priced, groups, stages);
+        let micro_batches = f64::from(self.layout.micro_batches(self.recipe));
+        let mut memory = TrainingMemory::default();
+        for stage in stages {
+            let own = stage_memory(&candidate, stage).with(micro_batches);
+            if own.total() > memory.total() {
+                memory = own;
+            }
         }
-    }
-    let (accelerators, hosts) = (layout.accelerators(), candidate.hosts);
-    TrainingEvaluation {
-        memory,
-        capacity: candidate.capacity,
-        host_share: hardware.system.host_share(accelerators, assumptions),
-        step: step(&candidate),
-        failures: Failures::of_cluster(accelerators, hosts, checkpoint(&candidate), training),
-        recomputed_flop_ratio: recomputed_flop_ratio(&candidate),
+        let at_work = AtWork::on(hardware.system, self.layout.accelerators());
+        TrainingEvaluation {
+            memory,
+            capacity: candidate.capacity,
+            host_share: hardware
+                .system
+                .host_share(at_work.accelerators, self.assumptions),
+            step: step(&candidate),
+            failures: Failures::of_kinds(&[at_work], checkpoint(&candidate), self.training),
+            recomputed_flop_ratio: recomputed_flop_ratio(&candidate),
+        }
     }
 }
 

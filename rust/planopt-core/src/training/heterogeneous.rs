@@ -23,8 +23,12 @@ pub struct Share<'a> {
 }
 
 impl Share<'_> {
+    fn at_work(&self) -> AtWork {
+        AtWork::on(self.hardware.system, self.accelerators)
+    }
+
     fn hosts(&self) -> u32 {
-        self.accelerators.div_ceil(self.hardware.system.slots)
+        self.at_work().hosts
     }
 }
 
@@ -58,13 +62,7 @@ impl Job<'_> {
     }
 
     fn failures(&self, shares: &[Share], checkpoint: Bytes) -> Failures {
-        let kinds: Vec<AtWork> = shares
-            .iter()
-            .map(|share| AtWork {
-                accelerators: share.accelerators,
-                hosts: share.hosts(),
-            })
-            .collect();
+        let kinds: Vec<AtWork> = shares.iter().map(Share::at_work).collect();
         Failures::of_kinds(&kinds, checkpoint, self.training)
     }
 
@@ -120,7 +118,7 @@ impl Job<'_> {
         let layers = self.partition(&asked);
         let stages = self.stages(&layers);
         Ok(Balanced {
-            evaluation: self.evaluate(shares, &asked, &stages),
+            evaluation: self.over(shares, &asked, &stages),
             shares: of_stages,
             layers,
         })
@@ -227,7 +225,7 @@ impl Job<'_> {
         }
     }
 
-    fn evaluate(
+    fn over(
         &self,
         shares: &[Share],
         asked: &[(&Candidate, Bytes)],

@@ -2,7 +2,7 @@
 //! failures, energy and money. Formulas and their sources: `docs/reference/training.md`.
 //!
 //! The evaluation has two levels. [`PricedModel`](crate::compute::training::PricedModel) holds what
-//! depends only on the model, the accelerator and how a layer is divided; [`evaluate`] puts its
+//! depends only on the model, the accelerator and how a layer is divided; [`Job::evaluate`] puts its
 //! layers into stages, micro-batches and data-parallel groups without allocating, so that a search
 //! can ask about millions.
 
@@ -14,7 +14,7 @@ mod run;
 mod step;
 
 pub(crate) use self::evaluate::{LEAST_GOODPUT, candidate};
-pub use self::evaluate::{TrainingEvaluation, TrainingHardware, evaluate};
+pub use self::evaluate::{TrainingEvaluation, TrainingHardware};
 pub use self::heterogeneous::{Balanced, Share};
 pub use self::job::Job;
 pub use self::run::{AtWork, Failures};

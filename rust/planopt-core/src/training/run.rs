@@ -1,6 +1,7 @@
 //! A whole run: failures, checkpoints and what is left of the time.
 
 use crate::catalog::{Spares, TrainingAssumptions};
+use crate::hardware::System;
 use crate::quantity::{Bytes, BytesPerSecond, Seconds};
 use serde::Serialize;
 
@@ -37,6 +38,14 @@ pub struct AtWork {
 }
 
 impl AtWork {
+    /// So many accelerators in as few hosts of a system as hold them.
+    pub fn on(system: &System, accelerators: u32) -> Self {
+        Self {
+            accelerators,
+            hosts: accelerators.div_ceil(system.slots),
+        }
+    }
+
     /// Failures per second.
     fn failure_rate(self, assumptions: &TrainingAssumptions) -> f64 {
         f64::from(self.accelerators) / assumptions.accelerator_mtbf.0
@@ -80,21 +89,8 @@ fn at_most(mean: f64) -> impl Iterator<Item = f64> {
 }
 
 impl Failures {
-    /// Of a cluster that writes checkpoints of so many bytes.
-    pub fn of_cluster(
-        accelerators: u32,
-        hosts: u32,
-        checkpoint: Bytes,
-        assumptions: &TrainingAssumptions,
-    ) -> Self {
-        let at_work = AtWork {
-            accelerators,
-            hosts,
-        };
-        Self::of_kinds(&[at_work], checkpoint, assumptions)
-    }
-
-    /// The same where hosts are of several kinds, each with spares of its own.
+    /// Of a cluster that writes checkpoints of so many bytes; hosts of each kind have spares of their
+    /// own.
     pub fn of_kinds(
         kinds: &[AtWork],
         checkpoint: Bytes,

@@ -8,7 +8,7 @@ use planopt_core::hardware::{Fabric, Links, NetworkLine, Owned, Rates, System};
 use planopt_core::load::training::{Optimizer, Precision, Recipe};
 use planopt_core::parallel::{Groups, Layout, Recompute, Schedule, Zero, partition_model};
 use planopt_core::quantity::{BytesPerSecond, Seconds};
-use planopt_core::training::{TrainingEvaluation, TrainingHardware, evaluate};
+use planopt_core::training::{Job, TrainingEvaluation, TrainingHardware};
 use planopt_core::transformer::{
     Architecture, AttentionShape, Experts, MlpShape, Role, Transformer,
 };
@@ -313,16 +313,13 @@ impl<'c> Candidate<'c> {
             rates: &rates,
             fabric: &fabric,
         };
-        evaluate(
-            &self.transformer,
-            &priced,
-            &self.recipe,
-            &self.layout,
-            &groups,
-            &stages,
-            &hardware,
+        let job = Job {
+            transformer: &self.transformer,
+            recipe: &self.recipe,
+            layout: &self.layout,
             assumptions,
-            &training,
-        )
+            training: &training,
+        };
+        job.evaluate(&hardware, &priced, &groups, &stages)
     }
 }

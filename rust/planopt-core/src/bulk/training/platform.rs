@@ -74,12 +74,7 @@ impl<'a> Platform<'a> {
             training,
             ..
         } = subject;
-        let slots = self.system.slots;
-        let hosts = accelerators.div_ceil(slots);
-        let at_work = AtWork {
-            accelerators,
-            hosts,
-        };
+        let at_work = AtWork::on(&self.system, accelerators);
         let (spares, _) = at_work.spares(training);
         let hosts_bought = HostSet::of(&self.system, accelerators, spares);
         let cluster = Cluster::of_run(vec![hosts_bought])?;
@@ -91,13 +86,12 @@ impl<'a> Platform<'a> {
             1.0,
             &assumptions.cost,
         );
-        let goodput =
-            |checkpoint| Failures::of_cluster(accelerators, hosts, checkpoint, training).goodput;
+        let goodput = |checkpoint| Failures::of_kinds(&[at_work], checkpoint, training).goodput;
         Some(ClusterTerms {
             price_usd: cost.price_usd,
             usd_per_hour: cost.usd_per_hour,
             accelerators: f64::from(accelerators),
-            straggling: straggling(training, hosts),
+            straggling: straggling(training, at_work.hosts),
             goodput: checkpoints.map(goodput),
         })
     }

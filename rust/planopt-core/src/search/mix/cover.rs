@@ -187,10 +187,17 @@ impl<'a> Search<'a> {
             .copied()
             .collect();
         kept.sort_by(|one, other| {
-            let value = |&(place, price): &(usize, u64)| ratio(price, self.ways[place].supply);
-            value(one).total_cmp(&value(other))
+            let [one, other] = [one, other].map(|each| self.value(Some(each)));
+            one.total_cmp(&other)
         });
         kept
+    }
+
+    /// What a unit of supply costs of a way at a price; beyond all that there are, no price.
+    fn value(&self, way: Option<&(usize, u64)>) -> f64 {
+        way.map_or(f64::INFINITY, |&(place, price)| {
+            ratio(price, self.ways[place].supply)
+        })
     }
 
     fn rented_sums(&self, class: usize, step: usize) -> Vec<Sum> {
@@ -230,10 +237,7 @@ impl<'a> Search<'a> {
         let mut sums = vec![Sum::default()];
         self.complete(class, &sums[0]);
         for (at, &(place, price)) in kept.iter().enumerate() {
-            let next = kept.get(at + 1).map_or(f64::INFINITY, |&(place, price)| {
-                ratio(price, self.ways[place].supply)
-            });
-            let here = ratio(price, self.ways[place].supply);
+            let [here, next] = [at, at + 1].map(|at| self.value(kept.get(at)));
             let worthwhile = |sum: &Sum| self.least(class, sum, here.min(next)) < self.best;
             let more = added(&sums, place, &self.ways[place], price, top, worthwhile);
             sums = unbeaten(sums, more);
@@ -242,11 +246,7 @@ impl<'a> Search<'a> {
             }
             sums.retain(|sum| self.least(class, sum, next) < self.best);
             if sums.len() > MOST_SUMS {
-                return self.least(
-                    class,
-                    &Sum::default(),
-                    ratio(kept[0].1, self.ways[kept[0].0].supply),
-                );
+                return self.least(class, &Sum::default(), self.value(kept.first()));
             }
         }
         self.best
@@ -353,7 +353,7 @@ impl Every<'_> {
         class: usize,
         peaks: &[Vec<Sum>],
         ways: &[(usize, u64)],
-        mut sum: Sum,
+        sum: Sum,
     ) -> Option<()> {
         self.looks = self.looks.checked_sub(1)?;
         let search = self.search;
@@ -364,29 +364,16 @@ impl Every<'_> {
             self.complete(class, peaks, &sum);
             return Some(());
         };
-        let way = &search.ways[place];
-        let next = rest.first().map_or(f64::INFINITY, |&(place, price)| {
-            ratio(price, search.ways[place].supply)
-        });
-        if search.least(class, &sum, next) < search.best {
+        let next = search.value(rest.first());
+        let is_open = |sum: &Sum| search.least(class, sum, next) < search.best;
+        if is_open(&sum) {
             self.extend(class, peaks, rest, sum.clone())?;
         }
-        sum.copies.push((place, 0));
-        for copies in 1..=way.most {
-            if sum.supply >= search.top(class) {
-                break;
-            }
-            sum.supply += way.supply;
-            sum.cost = sum.cost.saturating_add(price);
-            if let Some(last) = sum.copies.last_mut() {
-                last.1 = copies;
-            }
-            if search.least(class, &sum, ratio(price, way.supply)) >= search.best {
-                break;
-            }
-            if search.least(class, &sum, next) < search.best {
-                self.extend(class, peaks, rest, sum.clone())?;
-            }
+        let (way, here) = (&search.ways[place], search.value(ways.first()));
+        let worthwhile = |sum: &Sum| search.least(class, sum, here) < search.best;
+        let more = added(&[sum], place, way, price, search.top(class), worthwhile);
+        for sum in more.into_iter().filter(is_open) {
+            self.extend(class, peaks, rest, sum)?;
         }
         Some(())
     }

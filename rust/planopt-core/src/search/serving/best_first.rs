@@ -118,7 +118,9 @@ impl Task<'_> {
                     kept,
                     ..
                 } = &mut line;
-                let found = self.in_listings(layout, &system, fabric, &prepared, listings);
+                let found = self.candidate(layout, &system, fabric, &prepared, |placement| {
+                    self.affordable_in(listings, placement)
+                });
                 let Some(candidate) = found else {
                     continue;
                 };
@@ -152,22 +154,6 @@ impl Task<'_> {
         let (replica, in_flight) = (&candidate.replica, candidate.in_flight);
         let most = Most::roughly(replica, latency, in_flight, self.assumptions)?;
         Some((self.at_best(candidate, most), most.capacity))
-    }
-
-    /// A layout with what is affordable of it in each listing.
-    fn in_listings<'r, 'a>(
-        &'r self,
-        layout: Layout,
-        system: &System<'a>,
-        fabric: &'r Fabric,
-        prepared: &'r Prepared,
-        listings: &mut [Listing<'a>],
-    ) -> Option<Candidate<'r, 'a>> {
-        self.candidate(layout, system, fabric, prepared, |placement| {
-            let each = listings.iter_mut();
-            each.map(|listing| self.affordable(&mut listing.prices, placement, &mut listing.result))
-                .collect()
-        })
     }
 
     /// What copies of a replica's units cost, if each supplies the most that it may.
@@ -205,7 +191,9 @@ impl<'a> Walk<'a> {
                 listings,
                 kept,
             } = &mut self.lines[left.line];
-            let found = task.in_listings(left.layout, system, fabric, prepared, listings);
+            let found = task.candidate(left.layout, system, fabric, prepared, |placement| {
+                task.affordable_in(listings, placement)
+            });
             let Some(candidate) = found else {
                 continue;
             };

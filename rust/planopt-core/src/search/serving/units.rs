@@ -280,10 +280,7 @@ impl Task<'_> {
         let mut listings = self.listings(alike);
         let kept = self.kept.line(&system.accelerator.id, &fabric);
         let mut candidates = self.candidates(system, &fabric, prepared, &kept, |placement| {
-            let listings = listings.iter_mut();
-            listings
-                .map(|listing| self.affordable(&mut listing.prices, placement, &mut listing.result))
-                .collect()
+            self.affordable_in(&mut listings, placement)
         });
         // Those that may supply most come first: the others are then seen to be beaten.
         candidates.sort_by(|one, other| {
@@ -482,6 +479,17 @@ impl Task<'_> {
         }
         let of_placement = |&(unit, price)| (Unit { placement, ..unit }, price);
         affordable.iter().map(of_placement).collect()
+    }
+
+    /// The same of each listing.
+    pub(super) fn affordable_in<'a>(
+        &self,
+        listings: &mut [Listing<'a>],
+        placement: Placement,
+    ) -> Vec<Vec<(Unit<'a>, MicroUsd)>> {
+        let each = listings.iter_mut();
+        each.map(|listing| self.affordable(&mut listing.prices, placement, &mut listing.result))
+            .collect()
     }
 
     /// Units whose replicas supply so much each.

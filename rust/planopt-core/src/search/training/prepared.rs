@@ -10,7 +10,7 @@ use crate::load::training::Recipe;
 use crate::parallel::{Groups, Layout, Recompute, Rejection};
 use crate::quantity::Seconds;
 use crate::search::result::SearchResult;
-use crate::training::{TrainingHardware, evaluate};
+use crate::training::{Job, TrainingHardware};
 use crate::transformer::Transformer;
 use std::collections::BTreeMap;
 
@@ -337,17 +337,15 @@ impl<'s, 'a> Subject<'s, 'a> {
             fabric: &priced.fabric,
         };
         result.evaluated += 1;
-        let evaluation = evaluate(
-            search.transformer,
-            model,
-            search.recipe,
+        let job = Job {
+            transformer: search.transformer,
+            recipe: search.recipe,
             layout,
-            &groups,
-            &self.layouts.pipelines[candidate.pipeline],
-            &hardware,
-            search.assumptions,
-            search.training,
-        );
+            assumptions: search.assumptions,
+            training: search.training,
+        };
+        let stages = &self.layouts.pipelines[candidate.pipeline];
+        let evaluation = job.evaluate(&hardware, model, &groups, stages);
         match evaluation.rejection() {
             Some(rejection) => Err(rejection),
             None => Ok(evaluation.step.total() * (self.steps() / evaluation.failures.goodput)),
@@ -376,20 +374,17 @@ fn misses_deadline(
 
 /// Runs of candidates on as many accelerators.
 fn sizes(candidates: &[Candidate]) -> Vec<Size> {
-    let mut sizes: Vec<Size> = Vec::new();
-    for (place, candidate) in candidates.iter().enumerate() {
-        let accelerators = candidate.layout.accelerators();
-        match sizes.last_mut() {
-            Some(size) if size.accelerators == accelerators => {
-                size.candidates.end = place + 1;
-                size.count += candidate.count();
-            }
-            _ => sizes.push(Size {
-                accelerators,
-                candidates: place..place + 1,
-                count: candidate.count(),
-            }),
+    let number = |candidate: &Candidate| candidate.layout.accelerators();
+    let mut end = 0;
+    let alike = candidates.chunk_by(|one, other| number(one) == number(other));
+    let of_size = alike.map(|alike| {
+        let start = end;
+        end += alike.len();
+        Size {
+            accelerators: number(&alike[0]),
+            candidates: start..end,
+            count: alike.iter().map(Candidate::count).sum(),
         }
-    }
-    sizes
+    });
+    of_size.collect()
 }

@@ -40,10 +40,7 @@ impl TrainingSearch<'_> {
         let candidates = size.count;
         let hardware = system.parts();
         let slots = system.slots;
-        let at_work = AtWork {
-            accelerators: size.accelerators,
-            hosts: size.accelerators.div_ceil(slots),
-        };
+        let at_work = AtWork::on(system, size.accelerators);
         let (spares, _) = at_work.spares(self.training);
         let cluster = Cluster::of_run(vec![HostSet::of(system, size.accelerators, spares)]);
         let bought = cluster.and_then(|cluster| {

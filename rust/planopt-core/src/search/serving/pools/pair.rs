@@ -88,13 +88,7 @@ impl<'a> Pair<'_, 'a> {
             let behind = (goal.output - 1.0).max(0.0);
             let turn = goal.ttft.unwrap_or(0.0) + behind * goal.tpot.unwrap_or(0.0);
             let slowest = of(f64::from(demand.users) / turn.max(f64::MIN_POSITIVE));
-            let asking = Arrivals::Closed {
-                users: demand.users,
-                think_seconds: self.first_token(slowest, slowest.prefill),
-                start: Start::Spread,
-            };
-            let of_one = self.decode.estimator.at(&asking, answering);
-            of_one.requests_per_second * answering
+            self.asked(self.first_token(slowest, slowest.prefill), answering)
         };
         self.found(of(rate), x, y)
     }
@@ -150,23 +144,24 @@ impl<'a> Pair<'_, 'a> {
             let first = self.first_token(carried, carried.prefill);
             let users = f64::from(demand.users);
             let decode_replicas = whole((users / self.users(carried, first)).ceil());
-            let asking = Arrivals::Closed {
-                users: demand.users,
-                think_seconds: first,
-                start: Start::Spread,
-            };
-            let of_one = self
-                .decode
-                .estimator
-                .at(&asking, f64::from(decode_replicas));
-            (
-                of_one.requests_per_second * f64::from(decode_replicas),
-                decode_replicas,
-            )
+            let rate = self.asked(first, f64::from(decode_replicas));
+            (rate, decode_replicas)
         };
         let prefill_replicas = whole((rate / carried.prefill).ceil());
         (prefill_replicas.max(decode_replicas) <= MOST_REPLICAS)
             .then_some((prefill_replicas, decode_replicas))
+    }
+
+    /// Requests per second of users who wait for their answers from so many replicas, and so long for
+    /// the first token.
+    fn asked(&self, first_token: f64, replicas: f64) -> f64 {
+        let asking = Arrivals::Closed {
+            users: self.request.demand.users,
+            think_seconds: first_token,
+            start: Start::Spread,
+        };
+        let of_one = self.decode.estimator.at(&asking, replicas);
+        of_one.requests_per_second * replicas
     }
 
     /// Users that keep one decode replica as busy as it may be (Little).
