@@ -109,11 +109,6 @@ impl<'a> Unit<'a> {
         Some(())
     }
 
-    /// Bill of materials, or nothing if a part has no price.
-    pub fn bill_of_materials(&self) -> Option<Vec<BillLine>> {
-        bill_of(|line| self.parts(line))
-    }
-
     /// Price of the whole unit, or nothing if a part has no price.
     pub fn price(&self) -> Option<MicroUsd> {
         price_of(|line| self.parts(line))

@@ -216,7 +216,11 @@ fn one_stage(candidate: &Candidate, stage: &Stage) -> StageMemory {
     };
     let mut memory = StageMemory {
         most_in_flight: most_in_flight(layout, stage.index),
-        most_logits: most_logits(candidate),
+        // The last stage turns at once, but in `GPipe`.
+        most_logits: match layout.schedule {
+            Schedule::GPipe => f64::INFINITY,
+            _ => 1.0,
+        },
         reserve: candidate.training.framework.memory_reserve,
         capacity: candidate.capacity,
         ..StageMemory::default()
@@ -294,14 +298,6 @@ fn table_gradient(candidate: &Candidate, stage: &Stage) -> Bytes {
         }
     };
     of(stage.first, &candidate.priced.embedding).max(of(stage.last, &candidate.priced.head))
-}
-
-/// Micro-batches whose logits are there at once: the last stage turns at once, but in `GPipe`.
-fn most_logits(candidate: &Candidate) -> f64 {
-    match candidate.layout.schedule {
-        Schedule::GPipe => f64::INFINITY,
-        _ => 1.0,
-    }
 }
 
 /// What a rank of the stage holds, dense and of experts, before data-parallel ranks share it.

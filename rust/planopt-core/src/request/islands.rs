@@ -16,7 +16,7 @@ use crate::plan::training_problem::Subject;
 use crate::quantity::{
     BITS_PER_BYTE, Bytes, HOURS_PER_DAY, SECONDS_PER_HOUR, Seconds, Watts, real,
 };
-use crate::search::{Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch};
+use crate::search::{ClusterLimits, Payment, TrainingAim, TrainingGoal, TrainingSearch};
 use crate::training::{TrainingEvaluation, straggling};
 use crate::transformer::Transformer;
 use serde::{Deserialize, Serialize};
@@ -286,7 +286,8 @@ impl Problem<'_> {
             slower: BTreeMap::new(),
             aim: TrainingAim::Fastest,
             payment: Payment::Purchase,
-            limits: TrainingLimits::default(),
+            accelerators: 0,
+            limits: ClusterLimits::default(),
             // What is at home is used in whatever number there is.
             allow_odd: true,
         };

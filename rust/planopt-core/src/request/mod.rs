@@ -42,9 +42,7 @@ pub use self::model::{Engine, ModelRequest, Prompts, ServedModel, describe_model
 pub use self::neighbours::{Neighbours, ServeNeighbours, serve_neighbours};
 pub use self::offload::OffloadRequest;
 pub use self::parse::{DefaultOption, Options, read_defaults, read_options, read_question};
-pub use self::pools::{
-    DecodePool, Limits, PoolsOptions, PoolsSearchAnswer, SearchPools, find_pools,
-};
+pub use self::pools::{DecodePool, PoolsOptions, PoolsSearchAnswer, SearchPools, find_pools};
 pub use self::search::{
     ClusterOptions, ColumnsServing, SearchTraining, SettleServing, Solver, columns_serving,
     search_serving, search_training, settle_serving,

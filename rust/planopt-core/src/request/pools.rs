@@ -15,12 +15,13 @@ use crate::load::{EngineOptions, Load};
 use crate::parallel::{Layout, Pins};
 use crate::plan::serving::Subject;
 use crate::plan::{Build, Deployment, Errors, Predicted, Role};
-use crate::quantity::{MicroUsd, Watts, real};
-use crate::search::{FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, search_pools};
+use crate::quantity::{Watts, real};
+use crate::search::{
+    ClusterLimits, FoundPool, FoundPools, PoolsAim, PoolsDemand, PoolsRequest, search_pools,
+};
 use crate::serving::engine::Transfer;
 use crate::serving::{End, evaluate_unit, prompt_cache, transfer};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 /// A search for two pools.
@@ -46,23 +47,9 @@ pub struct SearchPools {
     pub scheduler: EngineOptions,
     /// What a purchase may not exceed.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: ClusterLimits,
     /// How far and for what is searched.
     pub search: PoolsOptions,
-}
-
-/// What a purchase may not exceed.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Its price; that of the whole run where that is rented.
-    pub price_usd: Option<f64>,
-    /// Draw at work.
-    pub power_watts: Option<f64>,
-    /// Rack units.
-    pub rack_units: Option<f64>,
-    /// Accelerators that can be had, by id.
-    pub stock: BTreeMap<String, u32>,
 }
 
 /// How far and for what two pools are searched.
@@ -129,7 +116,7 @@ pub fn find_pools(
         mut question,
         assumptions,
     } = ServedRequest::of(catalog, &request.model, &request.workload, &request.engine)?;
-    let (limits, search) = (&request.limits, &request.search);
+    let search = &request.search;
     question.context_ranks = search.context_ranks;
     question.allow_odd = search.allow_odd;
     let mut selection = select(catalog, &request.hardware, None)?;
@@ -149,10 +136,7 @@ pub fn find_pools(
         requests_per_second: search.requests_per_second.unwrap_or(of_tokens),
         users: u32::try_from(request.promises.users).unwrap_or(u32::MAX),
         accelerators: search.accelerators_in_all,
-        price: limits.price_usd.map(MicroUsd::from_usd),
-        power_watts: limits.power_watts,
-        rack_units: limits.rack_units,
-        stock: limits.stock.clone(),
+        limits: request.limits.clone(),
     };
     let asked = PoolsRequest {
         transformer: &transformer,

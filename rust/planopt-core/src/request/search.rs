@@ -2,7 +2,6 @@
 
 use super::lay_out::{ForUsers, LaidOut, LayOut, Purchase, lay_out};
 use super::model::ModelRequest;
-use super::pools::Limits;
 use super::selection::{known, select};
 use super::serving::{SearchServing, ServedRequest};
 use super::training::{RecipeRequest, TrainingRun, training_with};
@@ -11,11 +10,11 @@ use crate::course::Course;
 use crate::diagnostic::{Diagnostic, Problems};
 use crate::hardware::{Instances, Inventory, RentRequest, Selection, Space, System};
 use crate::plan::Build;
-use crate::quantity::{MicroUsd, Seconds, Watts, real};
+use crate::quantity::{MicroUsd, Seconds, real};
 use crate::search::{
-    self, BatchPolicy, Bought, Buyer, Demand, Ended, Finding, Found, FoundUnit, Goal, Kept,
-    KeptPart, Objective, Part, Payment, Ran, Rated, Rows, SettledPart, Settling, Summary, Trained,
-    TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch, columns, search, settle,
+    self, BatchPolicy, Bought, Buyer, ClusterLimits, Demand, Ended, Finding, Found, FoundUnit,
+    Goal, Kept, KeptPart, Objective, Part, Payment, Ran, Rated, Rows, SettledPart, Settling,
+    Summary, Trained, TrainingAim, TrainingGoal, TrainingSearch, columns, search, settle,
 };
 use crate::serving::engine::{LoadReport, SessionsKept};
 use serde::{Deserialize, Serialize};
@@ -42,7 +41,7 @@ pub struct SearchTraining {
     pub rent: Option<RentRequest>,
     /// What a cluster may not exceed.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: ClusterLimits,
     /// How far and for what is searched.
     pub search: ClusterOptions,
 }
@@ -81,7 +80,7 @@ pub fn search_training(
     problems.unless_any(())?;
     let recipe = request.recipe.recipe(&transformer, 1)?;
     let assumptions = &catalog.assumptions.entity;
-    let (hardware, limits) = (&request.hardware, &request.limits);
+    let hardware = &request.hardware;
     let rented = request.rent.is_some();
     let training = training_with(assumptions, &request.recipe, &request.run, rented)?;
     let instances = match &request.rent {
@@ -100,13 +99,8 @@ pub fn search_training(
         } else {
             Payment::Purchase
         },
-        limits: TrainingLimits {
-            accelerators: request.search.max_accelerators,
-            price: limits.price_usd.map(MicroUsd::from_usd),
-            power: limits.power_watts.map(Watts),
-            rack_units: limits.rack_units,
-            stock: limits.stock.clone(),
-        },
+        accelerators: request.search.max_accelerators,
+        limits: request.limits.clone(),
         allow_odd: request.search.allow_odd,
     };
     let search = TrainingSearch {

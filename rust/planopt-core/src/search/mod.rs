@@ -4,6 +4,7 @@
 mod alike;
 mod alone;
 mod chained;
+mod cluster_limits;
 mod found;
 mod front;
 mod limits;
@@ -22,6 +23,7 @@ mod undominated;
 
 pub use self::alone::{Alone, Build, Objective};
 pub use self::chained::{Chained, Cut};
+pub use self::cluster_limits::ClusterLimits;
 pub(crate) use self::found::Finding;
 pub use self::found::{Found, Laid, Part, Summary, Work};
 pub use self::limits::{Broken, Limits, Number};
@@ -41,6 +43,4 @@ pub use self::serving::{
     fastest_layout, search, search_pools, settle,
 };
 pub use self::trained::Trained;
-pub use self::training::{
-    FoundCluster, Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch,
-};
+pub use self::training::{FoundCluster, Payment, TrainingAim, TrainingGoal, TrainingSearch};

@@ -13,7 +13,7 @@ mod prepared;
 mod size;
 
 pub use self::found::FoundCluster;
-pub use self::goal::{Payment, TrainingAim, TrainingGoal, TrainingLimits, TrainingSearch};
+pub use self::goal::{Payment, TrainingAim, TrainingGoal, TrainingSearch};
 
 use self::layouts::{Candidate, Layouts};
 use self::prepared::{Priced, Subject};
@@ -29,7 +29,7 @@ impl TrainingSearch<'_> {
     /// Finds the best cluster of each accelerator, host and network of `space`. The result does
     /// not depend on the number of threads; it stops early, and says so, once its course is told to.
     pub fn search<'a>(&self, space: &Space<'a>) -> SearchResult<FoundCluster<'a>> {
-        let most = self.goal.limits.accelerators;
+        let most = self.goal.accelerators;
         let layouts = self.layouts(most);
         let alike = self.alike(&space.systems);
         self.course.begin(space.systems.len() as u64);
@@ -180,7 +180,7 @@ impl TrainingSearch<'_> {
     fn latest(&self, system: &System, price: MicroUsd, known: Option<&FoundCluster>) -> Seconds {
         let goal = self.goal;
         let deadline = goal.time(system) / goal.slower(&system.accelerator.id);
-        let affordable = goal.limits.price.map_or(deadline, |most| {
+        let affordable = goal.limits.price().map_or(deadline, |most| {
             deadline.min(goal.payment.longest(price, most.usd()))
         });
         match (goal.aim, known) {

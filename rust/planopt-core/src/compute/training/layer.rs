@@ -1,6 +1,6 @@
 //! What the operations of one layer cost one rank for one micro-batch.
 
-use super::resident::Resident;
+use super::resident::{Resident, by_field};
 use crate::parallel::{MODULES, Module, Modules, Recompute};
 use crate::quantity::{Bytes, Seconds};
 use std::ops::{Add, Mul};
@@ -69,35 +69,15 @@ pub struct Recomputed {
     pub expert: Seconds,
 }
 
-impl Add for Recomputed {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            kept: self.kept + other.kept,
-            forward: self.forward + other.forward,
-            flop: self.flop + other.flop,
-            kernels: self.kernels + other.kernels,
-            routed: self.routed + other.routed,
-            tensor: self.tensor + other.tensor,
-            expert: self.expert + other.expert,
-        }
-    }
-}
-
-impl Mul<f64> for Recomputed {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self {
-            kept: self.kept * factor,
-            forward: self.forward * factor,
-            flop: self.flop * factor,
-            kernels: self.kernels * factor,
-            routed: self.routed * factor,
-            tensor: self.tensor * factor,
-            expert: self.expert * factor,
-        }
-    }
-}
+by_field!(Recomputed {
+    kept,
+    forward,
+    flop,
+    kernels,
+    routed,
+    tensor,
+    expert
+});
 
 impl LayerCost {
     /// Forward so far.

@@ -45,33 +45,34 @@ impl Resident {
     }
 }
 
-impl Add for Resident {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self {
-            weights: self.weights + other.weights,
-            gradients: self.gradients + other.gradients,
-            state: self.state + other.state,
-            trained: self.trained + other.trained,
-            gathered: self.gathered + other.gathered,
-            optimizer_flop: self.optimizer_flop + other.optimizer_flop,
+/// Adds and multiplies a struct field by field.
+macro_rules! by_field {
+    ($name:ident { $($field:ident),+ }) => {
+        impl Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self { $($field: self.$field + other.$field),+ }
+            }
         }
-    }
-}
 
-impl Mul<f64> for Resident {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self {
-            weights: self.weights * factor,
-            gradients: self.gradients * factor,
-            state: self.state * factor,
-            trained: self.trained * factor,
-            gathered: self.gathered * factor,
-            optimizer_flop: self.optimizer_flop * factor,
+        impl Mul<f64> for $name {
+            type Output = Self;
+            fn mul(self, factor: f64) -> Self {
+                Self { $($field: self.$field * factor),+ }
+            }
         }
-    }
+    };
 }
+pub(super) use by_field;
+
+by_field!(Resident {
+    weights,
+    gradients,
+    state,
+    trained,
+    gathered,
+    optimizer_flop
+});
 
 /// Bytes of optimizer state per parameter, the master weight included, of a matrix of `k` by
 /// `n` in a layer, or of anything else.

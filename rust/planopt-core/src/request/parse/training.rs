@@ -13,8 +13,8 @@ use crate::diagnostic::{Diagnostic, code};
 use crate::load::critical_batch::{critical_batch_tokens, tokens_to_the_same_loss};
 use crate::quantity::thousands;
 use crate::request::training::{SEQUENCE, TOKENS_PER_STEP};
-use crate::request::{ClusterOptions, Limits, RecipeRequest, SearchTraining, ShareRequest};
-use crate::search::TrainingAim;
+use crate::request::{ClusterOptions, RecipeRequest, SearchTraining, ShareRequest};
+use crate::search::{ClusterLimits, TrainingAim};
 
 /// Options that say nothing of rented runs.
 const OF_WHAT_IS_BOUGHT: [&str; 6] = [
@@ -100,7 +100,7 @@ pub(super) fn question(
         run: request.run,
         hardware,
         rent: (acquisition.way == "rent").then_some(acquisition.rent),
-        limits: Limits {
+        limits: ClusterLimits {
             // The cheapest cluster is found first, and the purchase sees whether it is within.
             price_usd: budget.filter(|_| is_fastest),
             power_watts: request.hardware.max_power,

@@ -4,7 +4,8 @@ use crate::catalog::{Assumptions, TrainingAssumptions};
 use crate::course::Course;
 use crate::hardware::System;
 use crate::load::training::Recipe;
-use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, Seconds, Watts};
+use crate::quantity::{MicroUsd, SECONDS_PER_HOUR, Seconds};
+use crate::search::cluster_limits::ClusterLimits;
 use crate::transformer::Transformer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,21 +18,6 @@ pub enum TrainingAim {
     Cheapest,
     /// The one that finishes first.
     Fastest,
-}
-
-/// What a cluster may not exceed.
-#[derive(Clone, Debug, Default)]
-pub struct TrainingLimits {
-    /// Accelerators at work.
-    pub accelerators: u32,
-    /// Purchase, or the whole of a rented run.
-    pub price: Option<MicroUsd>,
-    /// Draw at work.
-    pub power: Option<Watts>,
-    /// Rack units.
-    pub rack_units: Option<f64>,
-    /// Accelerators bought, by id.
-    pub stock: BTreeMap<String, u32>,
 }
 
 /// What a cluster is for.
@@ -49,8 +35,10 @@ pub struct TrainingGoal {
     pub aim: TrainingAim,
     /// What is paid for.
     pub payment: Payment,
+    /// Accelerators at work, at most.
+    pub accelerators: u32,
     /// What it may not exceed.
-    pub limits: TrainingLimits,
+    pub limits: ClusterLimits,
     /// Whether layouts are tried that nobody would run.
     pub allow_odd: bool,
 }

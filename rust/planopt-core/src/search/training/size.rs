@@ -64,19 +64,16 @@ impl TrainingSearch<'_> {
         let limits = &self.goal.limits;
         let owned = hardware.owned.within(bought.accelerators, bought.hosts);
         let stock = limits.stock.get(system.accelerator.model_id());
-        let exceeded = limits.power.is_some_and(|most| bought.power > most)
-            || limits
-                .rack_units
-                .is_some_and(|most| bought.rack_units > most)
+        let exceeded = !limits.hosts(bought.power, bought.rack_units)
             || stock.is_some_and(|most| bought.accelerators - owned.accelerators > *most)
-            || bought.accelerators - spares * slots > limits.accelerators;
+            || bought.accelerators - spares * slots > self.goal.accelerators;
         if exceeded {
             result.rejected.limits += candidates;
             return None;
         }
         let cheaper_known = self.goal.aim == TrainingAim::Cheapest
             && known.is_some_and(|known| bought.price >= known.price);
-        let too_dear = cheaper_known || limits.price.is_some_and(|most| bought.price > most);
+        let too_dear = cheaper_known || limits.price().is_some_and(|most| bought.price > most);
         // What an hour costs says nothing of the run.
         if too_dear && self.goal.payment == Payment::Purchase {
             result.rejected.price += candidates;

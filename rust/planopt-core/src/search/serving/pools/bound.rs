@@ -171,7 +171,7 @@ impl<'r, 'p, 'a> Best<'r, 'p, 'a> {
         let demand = self.request.demand;
         let beaten = self.request.beats.map(MicroUsd::from_usd);
         // None that costs more than is allowed was looked at.
-        let most = beaten.into_iter().chain(demand.price).min();
+        let most = beaten.into_iter().chain(demand.limits.price()).min();
         let mut pairs = self.pairs(most.map(|most| MicroUsd(most.0 - 1)), beaten.is_some());
         let Some(runs) = Runs::of(self.request).filter(|_| beaten.is_some()) else {
             let least = pairs.pop().map(|Reverse((price, ..))| price);

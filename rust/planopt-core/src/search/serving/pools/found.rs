@@ -8,10 +8,10 @@ use crate::load::Load;
 use crate::load::serving::Question;
 use crate::parallel::{Layout, Placement};
 use crate::quantity::{Bytes, MicroUsd};
+use crate::search::cluster_limits::ClusterLimits;
 use crate::search::serving::goal::LatencyGoal;
 use crate::serving::engine::Transfer;
 use crate::transformer::Transformer;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What two pools are to be best at.
@@ -37,14 +37,8 @@ pub struct PoolsDemand {
     pub users: u32,
     /// Accelerators bought, at most.
     pub accelerators: Option<u32>,
-    /// Price, at most.
-    pub price: Option<MicroUsd>,
-    /// Draw in watts, at most.
-    pub power_watts: Option<f64>,
-    /// Rack units, at most.
-    pub rack_units: Option<f64>,
-    /// Accelerators in stock, by id.
-    pub stock: BTreeMap<String, u32>,
+    /// What they may not exceed.
+    pub limits: ClusterLimits,
 }
 
 /// A question, shared by all that work on it.
@@ -79,7 +73,7 @@ impl PoolsRequest<'_> {
     /// Whether the machines of a replica alone are within the price.
     pub(super) fn affords(&self, system: &System, accelerators: u32) -> bool {
         let machines = HostSet::of(system, accelerators, 0).price();
-        let most = self.demand.price;
+        let most = self.demand.limits.price();
         most.is_none_or(|most| machines.is_some_and(|price| price <= most))
     }
 }

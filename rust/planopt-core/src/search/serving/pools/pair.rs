@@ -68,7 +68,7 @@ impl<'a> Pair<'_, 'a> {
             return true;
         }
         let price = self.cluster(x, y).and_then(|cluster| cluster.price());
-        let most = [demand.price, known.map(|known| known.price)];
+        let most = [demand.limits.price(), known.map(|known| known.price)];
         price.is_some_and(|price| most.into_iter().flatten().any(|most| price > most))
     }
 
@@ -209,7 +209,7 @@ impl<'a> Pair<'_, 'a> {
         let demand = self.request.demand;
         let cluster = self.cluster(x, y)?;
         let bought = cluster.accelerators();
-        let in_stock = demand.stock.iter().all(|(id, &stock)| {
+        let in_stock = demand.limits.stock.iter().all(|(id, &stock)| {
             let sets = cluster.sets().iter();
             let of_it = sets.filter(|set| set.hardware.accelerator.model_id() == id.as_str());
             of_it.map(HostSet::accelerators_bought).sum::<u32>() <= stock
@@ -220,11 +220,8 @@ impl<'a> Pair<'_, 'a> {
             .unwrap_or(Watts::ZERO);
         let within = in_stock
             && demand.accelerators.is_none_or(|most| bought <= most)
-            && demand.price.is_none_or(|most| price <= most)
-            && demand.power_watts.is_none_or(|most| power.0 <= most)
-            && demand
-                .rack_units
-                .is_none_or(|most| cluster.rack_units() <= most);
+            && demand.limits.price().is_none_or(|most| price <= most)
+            && demand.limits.hosts(power, cluster.rack_units());
         if !within {
             return None;
         }
