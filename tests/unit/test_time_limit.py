@@ -212,13 +212,10 @@ def run(*_: object) -> None:
     raise Run
 
 
-MANY = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     ("replicas", "seconds", "is_run"),
     [(64, 0.0, True), (65, 0.0, False), (128, 1.0, True), (129, 1.0, False)],
 )
-
-
-@MANY
 def test_hundreds_of_replicas_are_not_simulated_once_the_clock_has_ended(
     monkeypatch: pytest.MonkeyPatch, *, replicas: int, seconds: float, is_run: bool
 ) -> None:
@@ -231,15 +228,21 @@ def test_hundreds_of_replicas_are_not_simulated_once_the_clock_has_ended(
         assert settle._unproven(question, purchase) is None
 
 
-@MANY
-def test_how_slow_hundreds_of_replicas_may_be_is_not_asked_late(
-    monkeypatch: pytest.MonkeyPatch, *, replicas: int, seconds: float, is_run: bool
+@pytest.mark.parametrize(("left", "most"), [(30.0, 30.0), (0.0, risk.BESIDE_SECONDS)])
+def test_how_slow_steps_may_be_is_asked_no_longer_than_there_is_time(
+    monkeypatch: pytest.MonkeyPatch, *, left: float, most: float
 ) -> None:
-    """A thousand of them took 55 seconds beside a plan that the clock had cut."""
-    monkeypatch.setattr(risk, "chance", run)
-    chosen: Any = SimpleNamespace(deployments=[SimpleNamespace(replicas=replicas)])
+    """A thousand replicas took 55 seconds beside a plan that the clock had cut."""
+
+    def held_to(*asked: object) -> None:
+        assert asked[-1] == most
+
+    monkeypatch.setattr(risk, "held_to", held_to)
+    monkeypatch.setattr(risk, "runs_on", lambda *_: [])
+    monkeypatch.setattr(risk, "chance", lambda *_: 0.5)
+    monkeypatch.setattr(risk, "slower", lambda *_: 1.1)
     problem = SimpleNamespace(percentile="p95", target=8.0, slower={})
-    question: Any = SimpleNamespace(seconds_left=seconds, problem=problem)
+    question: Any = SimpleNamespace(seconds_left=left, problem=problem, catalog=None)
     kind: Any = SimpleNamespace(accelerator="h100-sxm")
-    with pytest.raises(Run) if is_run else nullcontext():
-        assert risk.served_to(question, chosen, kind) is None
+    chosen: Any = SimpleNamespace()
+    assert risk.served_to(question, chosen, kind) is None
