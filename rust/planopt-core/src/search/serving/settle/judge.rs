@@ -210,7 +210,6 @@ impl Judge<'_> {
         fluid: f64,
     ) -> (Verdict, LoadReport) {
         let load = (replicas, rate);
-        let over = &self.course.over;
         if self.is_brief || self.course.is_over() {
             return self.hurried(step, limits, load);
         }
@@ -220,23 +219,26 @@ impl Judge<'_> {
             .min(FINAL_MOST);
         let [_, long] = FINAL_REQUESTS;
         let longer = FINAL_REQUESTS.map(|requests| requests.max(least));
-        let mut told = (Verdict::Open, LoadReport::default());
+        let mut told = None;
         for (requests, seed) in longer.into_iter().chain([FINAL_MOST]).zip(FINAL_SEED..) {
-            let report = self.run(step, limits, load, (requests, seed), over);
+            // What takes longer than usual ends with the clock.
+            let Course { over, stopped, .. } = self.course;
+            let stop = if requests > long { over } else { stopped };
+            let report = self.run(step, limits, load, (requests, seed), stop);
             if report.interrupted {
-                return self.hurried(step, limits, load);
+                break;
             }
             let all = f64::from(replicas) * rate;
             let verdict = self.look(&report, all, f64::INFINITY, requests, true);
             let enough = f64::from(replicas) * self.enough(&report, rate, fluid);
             let is_clear = real(requests) >= enough && self.is_clear(&report);
             let is_told = verdict != Verdict::Open && (requests >= long || is_clear);
-            told = (verdict, report);
+            told = Some((verdict, report));
             if is_told || requests == FINAL_MOST {
                 break;
             }
         }
-        told
+        told.unwrap_or_else(|| self.hurried(step, limits, load))
     }
 
     /// Whether every share lies so far from what is allowed that no longer run could turn it.
@@ -625,17 +627,24 @@ mod tests {
     }
 
     #[test]
-    fn a_final_run_that_the_clock_cuts_is_made_again_in_a_hurry() {
+    fn a_long_final_run_that_the_clock_cuts_is_made_again_in_a_hurry() {
         let arrivals = Arrivals::Poisson { per_second: 1.0 };
         let load = read(arrivals, Lengths::Fixed { tokens: 10 });
-        let (goal, course) = (goal(&load), Course::default());
-        let judge = judge(&load, &goal, &course);
-        let steps = EndsClock(&course);
-        let (verdict, report) = judge.last(&steps, EngineLimits::default(), (1, 0.5), 1e3);
-        assert_eq!((verdict, report.interrupted), (Verdict::Good, false));
-        let [short, _] = FINAL_REQUESTS;
-        let asked = judge.requests.load(Ordering::Relaxed);
-        assert_eq!(asked, short + HURRIED_REQUESTS);
+        for (replicas, is_cut) in [(1, false), (20, true)] {
+            let (goal, course) = (goal(&load), Course::default());
+            let judge = judge(&load, &goal, &course);
+            let (steps, limits) = (EndsClock(&course), EngineLimits::default());
+            let (verdict, report) = judge.last(&steps, limits, (replicas, 0.5), 1e3);
+            assert_eq!((verdict, report.interrupted), (Verdict::Good, false));
+            let [short, _] = FINAL_REQUESTS;
+            let first = short.max(FINAL_OF_REPLICA * u64::from(replicas));
+            let asked = judge.requests.load(Ordering::Relaxed);
+            let again = if is_cut { HURRIED_REQUESTS } else { 0 };
+            assert!(
+                asked >= first + again && (asked > first) == is_cut,
+                "{asked}"
+            );
+        }
     }
 
     #[test]
