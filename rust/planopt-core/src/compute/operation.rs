@@ -2,7 +2,7 @@
 //! Formulas: `docs/reference/model.md`, section 3.
 
 use super::scan::ScanPrice;
-use super::shape::{causal_mean_behind, tighter, within};
+use super::shape::{causal_mean_behind, kv_heads_on, tighter, within};
 use super::step::{OperationTime, Step};
 use crate::catalog::ProductAssumptions;
 use crate::format::Formats;
@@ -444,7 +444,7 @@ fn attention(work: Work, formats: Formats, rates: &Rates, tp: u32) -> RankWork {
             ..
         } => {
             let flop = 2.0 * heads_local(heads) * real(head_dim + value_dim);
-            let kv_local = real(kv_heads) / f64::from(tp).min(real(kv_heads));
+            let kv_local = kv_heads_on(f64::from(tp), kv_heads);
             let cached = kv_local * real(head_dim + value_dim);
             ((window, selected), flop, flop, 0.0, cached)
         }

@@ -3,7 +3,7 @@
 
 use super::operation::{RankOperation, price};
 use super::scan::state;
-use super::shape::within;
+use super::shape::{kv_heads_on, within};
 use super::step::{OperationTime, Step};
 use crate::format::Formats;
 use crate::hardware::Rates;
@@ -307,7 +307,7 @@ impl RankBlock {
                     cached,
                     ..
                 } => {
-                    let local_heads = real(kv_heads) / f64::from(tp).min(real(kv_heads));
+                    let local_heads = kv_heads_on(f64::from(tp), kv_heads);
                     let width = if cached { head_dim + value_dim } else { 0 };
                     let shape = (local_heads * real(width), window, heads, value_dim);
                     block.caches.push(cache(shape, formats, degrees));

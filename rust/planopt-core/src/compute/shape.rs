@@ -8,6 +8,11 @@ pub(crate) fn tighter(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 
+/// Heads of keys and values on one of `tp` ranks: where there are fewer of them than ranks, each is on several.
+pub(crate) fn kv_heads_on(tp: f64, kv_heads: u64) -> f64 {
+    real(kv_heads) / tp.min(real(kv_heads))
+}
+
 /// Tokens of `tokens` that a limit leaves.
 pub(crate) fn within(limit: Option<u64>, tokens: f64) -> f64 {
     limit.map_or(tokens, |limit| tokens.min(real(limit)))

@@ -1,6 +1,6 @@
 //! Heads of attention as training computes them.
 
-use crate::compute::shape::tighter;
+use crate::compute::shape::{kv_heads_on, tighter};
 use crate::quantity::real;
 use crate::transformer::Work;
 
@@ -29,7 +29,7 @@ impl Heads {
                 ..
             } => Some(Self {
                 query: real(heads) / tp,
-                key_value: real(kv_heads) / tp.min(real(kv_heads)),
+                key_value: kv_heads_on(tp, kv_heads),
                 depth: real(head_dim),
                 value: real(value_dim),
                 window: tighter(window, selected),
